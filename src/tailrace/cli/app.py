@@ -1,0 +1,131 @@
+"""Verbs and their options. Each verb imports what it needs, so ``--help`` stays quick."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from .. import __version__
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    name="tailrace",
+    help="Request scheduling for LLM serving: what would my traffic see under another policy?",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+WorkloadArg = Annotated[
+    str,
+    typer.Argument(metavar="WORKLOAD", help="A trace file, or a generator: name:key=value,… (see `tailrace policies`)"),
+]
+Engine = Annotated[
+    str,
+    typer.Option(
+        help="Engine preset with settings, vllm_v1:token_budget=512,max_seqs=128, or a TOML, YAML or JSON file of them"
+    ),
+]
+Latency = Annotated[
+    str, typer.Option(help="Latency model or preset, e.g. llama-3-8b-a100-derived; default: the engine's")
+]
+Predictions = Annotated[
+    str, typer.Option(help="What policies are told: oracle, none, label:eps_sl=0.05,eps_ls=0, noise:cv=0.5")
+]
+Limit = Annotated[int, typer.Option(help="Only the first so many requests; 0 = all", min=0)]
+RateScale = Annotated[float, typer.Option(help="Multiply the arrival rate")]
+Format = Annotated[str, typer.Option(help="Format of the trace; found from its content by default")]
+Jobs = Annotated[int, typer.Option(help="Processes; 0 = one a core", min=0)]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else")]
+NoCache = Annotated[bool, typer.Option("--no-cache", help="Run again even if the result is known")]
+Requests = Annotated[str, typer.Option(help="Write per-request results to this Parquet file")]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"tailrace {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version")
+    ] = False,
+) -> None:
+    """Request scheduling for LLM serving: what would my traffic see under another policy?"""
+
+
+@app.command()
+def policies(as_json: Json = False) -> None:
+    """List policies, workload generators, engines and latency presets with their parameters."""
+    from . import catalogue
+
+    catalogue.show(as_json)
+
+
+@app.command()
+def simulate(
+    workload: WorkloadArg,
+    policy: Annotated[str, typer.Option(help="NAME[:key=value,…] or pkg.module:Class")] = "fcfs",
+    engine: Engine = "vllm_v1",
+    latency: Latency = "",
+    predictions: Predictions = "oracle",
+    seed: Annotated[int, typer.Option(help="Seed of generator and prediction errors", min=0)] = 0,
+    limit: Limit = 0,
+    rate_scale: RateScale = 1.0,
+    format: Format = "",
+    requests: Requests = "",
+    no_cache: NoCache = False,
+    as_json: Json = False,
+) -> None:
+    """Run one policy over a workload and print what its requests saw."""
+    from ..studies.runs import Job
+    from . import compare as verb
+
+    job = Job(workload, policy, engine, latency, predictions, seed, limit or None, rate_scale, format or None)
+    verb.simulate(job, requests, not no_cache, as_json)
+
+
+@app.command()
+def compare(
+    workload: WorkloadArg,
+    policies: Annotated[str, typer.Option(help="Policies, comma separated: fcfs,qba:k=5,srpt")] = "fcfs,psf,aa,qba",
+    engine: Engine = "vllm_v1",
+    latency: Latency = "",
+    predictions: Predictions = "oracle",
+    seeds: Annotated[int, typer.Option(help="Repeat with this many seeds; confidence intervals then", min=1)] = 1,
+    limit: Limit = 0,
+    rate_scale: RateScale = 1.0,
+    format: Format = "",
+    report: Annotated[str, typer.Option(help="HTML report to write; '' for none")] = "tailrace-report.html",
+    requests: Requests = "",
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print the table as Markdown")] = False,
+    jobs: Jobs = 0,
+    no_cache: NoCache = False,
+    as_json: Json = False,
+) -> None:
+    """Run several policies over the same workload: one table and one HTML report."""
+    from ..studies.runs import Job
+    from . import compare as verb
+
+    job = Job(workload, "fcfs", engine, latency, predictions, None, limit or None, rate_scale, format or None)
+    options = verb.Options(policies, seeds, report, requests, markdown, jobs, not no_cache, as_json)
+    verb.compare(job, options, sys.argv[1:])
+
+
+@app.command()
+def bench(
+    trace: Annotated[str, typer.Option(help="Also run this trace, e.g. the Azure 2023 conversation trace")] = "",
+    quick: Annotated[bool, typer.Option("--quick", help="Smaller sizes")] = False,
+    as_json: Json = False,
+) -> None:
+    """Measure the simulator's own speed on this machine, as ratios within one run."""
+    from . import bench as verb
+
+    verb.run(trace, quick, as_json)

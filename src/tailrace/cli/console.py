@@ -1,0 +1,16 @@
+"""The console people read: as wide as theirs, or wide enough for tables in a pipe."""
+
+from __future__ import annotations
+
+import sys
+
+from rich.console import Console
+
+__all__ = ["PIPE_WIDTH", "console"]
+
+PIPE_WIDTH = 150
+
+
+def console() -> Console:
+    """Standard output. Not a terminal: plain text, `PIPE_WIDTH` columns."""
+    return Console() if sys.stdout.isatty() else Console(width=PIPE_WIDTH)

@@ -1,0 +1,107 @@
+"""Engine configurations: presets, and strict reading of what a user overrides."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, get_args, get_type_hints
+
+from .errors import UserError, nearest
+from .rules import EngineRules
+
+__all__ = ["ENGINES", "EngineConfig", "engine"]
+
+
+@dataclass(frozen=True)
+class EngineConfig:
+    """One instance: its size and how it carries out an order."""
+
+    name: str
+    token_budget: int
+    """Most tokens in a step."""
+    max_seqs: int
+    """Most requests running at once; 0 = no cap."""
+    kv_tokens: int
+    """KV capacity in tokens; 0 = what the latency preset's device holds."""
+    rules: EngineRules = field(default_factory=EngineRules)
+
+    def __post_init__(self) -> None:
+        for name, low in (("token_budget", 1), ("max_seqs", 0), ("kv_tokens", 0)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < low:
+                raise UserError(f"engine {self.name}: {name}={value!r} must be a whole number of at least {low}")
+        if 0 < self.kv_tokens < self.rules.block_tokens:
+            raise UserError(f"engine {self.name}: kv_tokens={self.kv_tokens} is less than one block")
+
+    def show(self) -> dict[str, Any]:
+        """As a JSON-able mapping."""
+        return {**dataclasses.asdict(self), "rules": dataclasses.asdict(self.rules)}
+
+
+ENGINES: Final[dict[str, EngineConfig]] = {
+    "vllm_v1": EngineConfig("vllm_v1", token_budget=2048, max_seqs=256, kv_tokens=0, rules=EngineRules()),
+    "sarathi": EngineConfig(
+        "sarathi",
+        token_budget=512,
+        max_seqs=128,
+        kv_tokens=0,
+        rules=EngineRules(phase_order="decode_first", admit="prompt", watermark=0.01, admit_after_preemption=True),
+    ),
+    "qba": EngineConfig(
+        "qba",
+        token_budget=128,
+        max_seqs=0,
+        kv_tokens=8192,
+        rules=EngineRules(
+            phase_order="decode_first",
+            admit="projected",
+            projection="live_growth_prompt",
+            watermark=0.3,
+            admit_after_preemption=True,
+            decode_block_tokens=8,
+            prefill_emits=False,
+            kv_limit="reported",
+            block_tokens=1,
+        ),
+    ),
+}
+"""``qba``: the simulator of arXiv 2610.17795 §IV-A3 under the profile ``paper``;
+``sarathi``: Sarathi-Serve's defaults; ``vllm_v1``: vLLM's defaults on a data-centre GPU."""
+
+
+def engine(name: str, overrides: Mapping[str, Any] | None = None) -> EngineConfig:
+    """The preset ``name`` with size fields and rules replaced.
+
+    Values may be texts, as a command line gives them. Raises UserError naming the field.
+    """
+    if name not in ENGINES:
+        raise UserError(f"unknown engine {name!r}{nearest(name, ENGINES)}")
+    base = ENGINES[name]
+    sizes: dict[str, Any] = {}
+    rules: dict[str, Any] = {}
+    hints = get_type_hints(EngineRules)
+    for key, value in (overrides or {}).items():
+        if key in ("token_budget", "max_seqs", "kv_tokens"):
+            sizes[key] = _read(value, int)
+        elif key in hints:
+            rules[key] = _read(value, hints[key])
+        else:
+            known = ["token_budget", "max_seqs", "kv_tokens", *hints]
+            raise UserError(f"engine {name}: unknown setting {key!r}{nearest(key, known)}")
+    return dataclasses.replace(base, **sizes, rules=dataclasses.replace(base.rules, **rules))
+
+
+def _read(value: Any, kind: Any) -> Any:
+    """A text as the kind of value its field wants; left alone if it is none."""
+    if not isinstance(value, str) or get_args(kind):
+        return value
+    if kind is bool:
+        return {"true": True, "false": False, "1": True, "0": False}.get(value.lower(), value)
+    try:
+        number = float(value)
+    except ValueError:
+        return value
+    if kind is int:
+        return int(number) if number.is_integer() else value
+    return number

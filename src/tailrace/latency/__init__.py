@@ -1,0 +1,19 @@
+"""How long a step takes: models, presets, texts and a fit.
+
+A model is a NamedTuple of numbers for which `step_seconds` and the generics `chunk_s`,
+`decode_s` and `constant_s` of `tailrace.hooks` have an implementation.
+"""
+
+from __future__ import annotations
+
+from .fit import fit_profiled, mape
+from .piecewise import PiecewiseParams
+from .presets import DEVICES, MODELS, PRESETS, Derived, DeviceFigures, Latency, ModelFigures, derive, preset
+from .profiled import ProfiledParams
+from .roofline import RooflineParams
+from .shape import StepShape, step_seconds, step_shape
+from .text import build
+
+__all__ = ["DEVICES", "MODELS", "PRESETS", "Derived", "DeviceFigures", "Latency", "ModelFigures", "PiecewiseParams"]
+__all__ += ["ProfiledParams", "RooflineParams", "StepShape", "build", "derive", "fit_profiled", "mape", "preset"]
+__all__ += ["step_seconds", "step_shape"]

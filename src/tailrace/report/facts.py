@@ -1,0 +1,105 @@
+"""Sentences that state what was computed: what a run is, what its load means, who is where."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from .values import duration, lookup, number, plain
+
+__all__ = ["QUIET_S", "extremes", "join", "load_notes", "peak", "share_reading", "workload_line"]
+
+QUIET_S: Final = 1e-3
+"""Waits below this are no queueing."""
+
+MEANING: Final = {
+    "OVERLOADED": (
+        "arrivals outran the engine: the queue kept growing until they stopped, so waits depend on how long "
+        "the run is, and percentiles describe this run alone"
+    ),
+    "BACKLOGGED": (
+        "the run was not in a steady state (waits in its second half were over twice those in the first, or over "
+        "a tenth of all requests were queued when arrivals ended), so percentiles partly depend on its length"
+    ),
+}
+
+
+def join(names: Sequence[str]) -> str:
+    """``a, b and c``."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def workload_line(document: Mapping[str, Any]) -> str:
+    """The workload and its load in a few words."""
+    w = document.get("workload") or {}
+    parts = [f"{plain(w.get('requests'))} requests"]
+    if w.get("span_s"):
+        parts.append(f"over {duration(w['span_s'])}")
+    if w.get("rate_rps"):
+        parts.append(f"({number(w['rate_rps'])} a second)")
+    tokens = [w.get("prompt_tokens_mean"), w.get("output_tokens_mean")]
+    if None not in tokens:
+        parts.append(f"with {number(tokens[0])} prompt and {number(tokens[1])} output tokens on average")
+    return f"{w.get('name', 'workload')}: {' '.join(parts)}"
+
+
+def load_notes(document: Mapping[str, Any]) -> list[str]:
+    """What load, missing requests, or the lack of a queue mean for the numbers; often nothing."""
+    results = document["results"]
+    notes = []
+    waits = [lookup(r, ("metrics", "wait_s", "max")) for r in results]
+    if results and all(w is not None and w < QUIET_S for w in waits):
+        notes.append(f"No queueing: policy cannot matter (the longest wait of all is {duration(max(waits))}).")
+    for state, meaning in MEANING.items():
+        labels = [_label(r) for r in results if r.get("load_state") == state]
+        if labels:
+            who = "All policies" if len(labels) == len(results) > 1 else join(labels)
+            notes.append(f"{who}: {state}. That means {meaning}.")
+    for r in results:
+        done, sent = lookup(r, ("counts", "completed")), lookup(r, ("counts", "submitted"))
+        if sent and done is not None and done < sent:
+            notes.append(
+                f"{_label(r)} completed {number(100 * done / sent)} % of its requests; times leave out what the "
+                "others did not reach, which can make them look shorter."
+            )
+    return notes
+
+
+def extremes(values: Mapping[str, float | None], what: str) -> str:
+    """``what is lowest under a (1 s) and highest under b (2 s)``, with whoever shows the same number."""
+    known = {label: v for label, v in values.items() if v is not None and math.isfinite(v)}
+    if not known:
+        return f"{what} is not known for any policy"
+    low, high = min(known.values()), max(known.values())
+    if duration(low) == duration(high):
+        return f"{what} is {duration(low)}" + (" under all policies" if len(known) > 1 else "")
+    lowest = [label for label, v in known.items() if duration(v) == duration(low)]
+    highest = [label for label, v in known.items() if duration(v) == duration(high)]
+    return (
+        f"{what} is lowest under {join(lowest)} ({duration(low)}) and highest under {join(highest)} ({duration(high)})"
+    )
+
+
+def share_reading(shares: Mapping[str, float], threshold_s: float) -> str:
+    """Which policies start the most and the fewest requests within a time."""
+    shown = {label: f"{number(100 * share)} %" for label, share in shares.items()}
+    most, fewest = max(shares.values()), min(shares.values())
+    first = [label for label in shares if shown[label] == f"{number(100 * most)} %"]
+    last = [label for label in shares if shown[label] == f"{number(100 * fewest)} %"]
+    within = f"within {duration(threshold_s)}"
+    if len(first) == len(shares):
+        return f"{within}, {shown[first[0]]} of requests start" + (" under all policies" if len(first) > 1 else "")
+    return f"{within}, {shown[first[0]]} of requests start under {join(first)} and {shown[last[0]]} under {join(last)}"
+
+
+def peak(values: Mapping[str, float], unit: str) -> str:
+    """``1,474 requests, under a and b``: the highest, and whoever shows the same number."""
+    shown = {label: f"{value:,.0f} {unit}" for label, value in values.items()}
+    top = f"{max(values.values()):,.0f} {unit}"
+    labels = [label for label in values if shown[label] == top]
+    return f"{top}, under {'all policies' if len(labels) == len(values) > 1 else join(labels)}"
+
+
+def _label(result: Mapping[str, Any]) -> str:
+    return str(result.get("label") or result["policy"])

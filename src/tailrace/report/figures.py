@@ -1,0 +1,222 @@
+"""The figures of a report, each an inline SVG with a sentence on what it shows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import facts
+from .marks import DotRow, label_ends, label_width, log_axis, wait_dots
+from .style import Style, styles
+from .svg import Canvas, clean, drawing, render
+from .timeline import timeline
+from .values import lookup
+
+if TYPE_CHECKING:
+    from ..sim.run import Result
+
+__all__ = ["FLOOR_S", "Figure", "Run", "figures"]
+
+FLOOR_S: Final = 1e-4
+"""Shorter times are drawn here: a log axis has no zero."""
+TICKS: Final = (50.0, 90.0, 95.0, 99.0, 99.9)
+WIDTH, HEIGHT = 470.0, 330.0
+THRESHOLDS_S: Final = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure, ready to put in a page."""
+
+    name: str
+    """Unique; begins its ids."""
+    title: str
+    svg: str
+    reading: str
+    """Computed facts, one sentence."""
+    wide: bool = False
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run and how it is drawn."""
+
+    label: str
+    style: Style
+    result: Result
+
+
+def figures(document: Mapping[str, Any], runs: Sequence[tuple[str, Result]]) -> list[Figure]:
+    """All figures there are data for. Of runs with the same label the first is drawn.
+
+    Raises UserError if matplotlib is not installed.
+    """
+    looks = styles(document["results"])
+    chosen: dict[str, Run] = {}
+    for label, result in runs:
+        style = looks.get(label) or styles([{**result.meta, "label": label}])[label]
+        chosen.setdefault(label, Run(label, style, result))
+    drawn = list(chosen.values())
+    seeds = list(document.get("seeds") or [])
+    prefix = f"With seed {seeds[0]}, " if len(seeds) > 1 else ""
+    out = [_classes(document, looks)]
+    if drawn:
+        out = [
+            *(_percentiles(drawn, metric, prefix) for metric in ("e2e_s", "ttft_s", "wait_s")),
+            _cdf(drawn, prefix),
+            *out,
+            _timeline(drawn, prefix),
+        ]
+    return [figure for figure in out if figure is not None]
+
+
+def percentile_curve(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """``(percents, values)`` from P50 to P99.9, or to where the sample still tells percentiles apart."""
+    from scipy.special import ndtr, ndtri
+
+    values = values[~np.isnan(values)]
+    top = min(99.9, 100 * (1 - 1 / max(len(values), 2)))
+    places = 100 * ndtr(np.linspace(0, float(ndtri(0.999)), 120))
+    percents = np.unique(np.concatenate([places[places < top], [p for p in TICKS if p <= top], [top]]))
+    percents = percents[percents >= 50]
+    return percents, np.quantile(values, percents / 100) if len(values) else np.full(len(percents), np.nan)
+
+
+METRIC_TITLES: Final = {
+    "e2e_s": ("End-to-end latency", "end-to-end latency"),
+    "ttft_s": ("Time to first token", "time to first token"),
+    "wait_s": ("Queueing delay", "queueing delay"),
+}
+
+
+def _percentiles(runs: Sequence[Run], metric: str, prefix: str) -> Figure | None:
+    """Percentile curves, P50 to P99.9 on a probability scale."""
+    from scipy.special import ndtri
+
+    title, words = METRIC_TITLES[metric]
+    curves = {run.label: percentile_curve(getattr(run.result.requests, metric)) for run in runs}
+    curves = {label: curve for label, curve in curves.items() if np.isfinite(curve[1]).all()}
+    if not curves:
+        return None
+    name = f"fig-{metric.removesuffix('_s')}"
+    with drawing(name):
+        canvas, axes = _panel([run.label for run in runs])
+        ends = []
+        for run in _back_to_front(run for run in runs if run.label in curves):
+            percents, values = curves[run.label]
+            y = np.maximum(values, FLOOR_S)
+            marks = [int(i) for i in np.flatnonzero(np.isin(percents, TICKS))]
+            axes.plot(ndtri(percents / 100), y, markevery=marks, **run.style.drawn())
+            ends.append((clean(run.label), run.style, float(ndtri(percents[-1] / 100)), float(y[-1])))
+        axes.set_xlim(-0.08, float(ndtri(0.999)) + 0.08)
+        axes.set_xticks([float(ndtri(p / 100)) for p in TICKS], [f"{p:g}" for p in TICKS])
+        axes.set_xlabel("percentile of requests (probability scale)")
+        log_axis(axes.yaxis, [y for curve in curves.values() for y in curve[1]], FLOOR_S)
+        axes.set_ylabel(f"{words} (s)")
+        label_ends(axes, ends)
+        svg = render(canvas, name, f"{title}, percentiles")
+    return Figure(name, f"{title}, P50 to P99.9", svg, _percentile_reading(curves, words, prefix))
+
+
+def _percentile_reading(curves: Mapping[str, tuple[Any, Any]], words: str, prefix: str) -> str:
+    def at(percent: float) -> dict[str, float | None]:
+        return {
+            label: float(v[int(np.argmin(np.abs(p - percent)))]) if p[-1] >= percent else None
+            for label, (p, v) in curves.items()
+        }
+
+    top = 99.0 if any(v is not None for v in at(99.0).values()) else 50.0
+    return _sentence(f"{prefix}{facts.extremes(at(top), f'P{top:g} {words}')}")
+
+
+def _cdf(runs: Sequence[Run], prefix: str) -> Figure | None:
+    """Distribution functions of the queueing delay."""
+    delays = {run.label: _known(run.result.requests.wait_s) for run in runs}
+    delays = {label: values for label, values in delays.items() if len(values)}
+    if not delays:
+        return None
+    name = "fig-wait-cdf"
+    with drawing(name):
+        canvas, axes = _panel([run.label for run in runs])
+        for run in _back_to_front(run for run in runs if run.label in delays):
+            values, share = delays[run.label], np.linspace(0, 1, 201)
+            look = {**run.style.drawn(), "markevery": [100, 180]}
+            axes.plot(np.maximum(np.quantile(values, share), FLOOR_S), 100 * share, **look)
+        log_axis(axes.xaxis, [float(q) for v in delays.values() for q in np.quantile(v, (0.02, 1))], FLOOR_S)
+        axes.set_xlabel("queueing delay (s)")
+        axes.set_ylabel("requests that wait no longer (%)")
+        axes.set_ylim(0, 103)
+        label_ends(axes, [(clean(r.label), r.style, math.nan, math.nan) for r in runs if r.label in delays])
+        svg = render(canvas, name, "Queueing delay, cumulative distribution")
+    return Figure(name, "Queueing delay, cumulative distribution", svg, _cdf_reading(delays, prefix))
+
+
+def _cdf_reading(delays: Mapping[str, NDArray[np.float64]], prefix: str) -> str:
+    """At the power of ten where the policies differ most."""
+    shares = {
+        t: {label: float(np.mean(values <= t)) for label, values in delays.items()} for t in reversed(THRESHOLDS_S)
+    }
+    chosen = max(shares, key=lambda t: (max(shares[t].values()) - min(shares[t].values()), -t))
+    return _sentence(f"{prefix}{facts.share_reading(shares[chosen], chosen)}")
+
+
+def _timeline(runs: Sequence[Run], prefix: str) -> Figure | None:
+    drawn = [run for run in runs if len(run.result.timeline.get("clock_s", ()))]
+    if not drawn:
+        return None
+    name = "fig-timeline"
+    with drawing(name):
+        canvas, peaks = timeline([(clean(run.label), run.style, run.result) for run in drawn])
+        svg = render(canvas, name, "Waiting and running requests and KV use over time")
+    queue = {run.label: peak[0] for run, peak in zip(drawn, peaks, strict=True)}
+    kv = {run.label: peak[2] for run, peak in zip(drawn, peaks, strict=True)}
+    reading = (
+        f"{prefix}the longest queue in the samples is {facts.peak(queue, 'requests')}; "
+        f"the most KV in use is {facts.peak(kv, '% of capacity')}"
+    )
+    return Figure(name, "Queue, running requests and KV use over time", svg, _sentence(reading), wide=True)
+
+
+def _classes(document: Mapping[str, Any], looks: Mapping[str, Style]) -> Figure | None:
+    """P99 wait of the truly short against the truly long."""
+    rows: list[DotRow] = []
+    for result in document["results"]:
+        label = str(result.get("label") or result["policy"])
+        pair = [lookup(result, ("by_true_class", kind, "metrics", "wait_s")) or {} for kind in ("short", "long")]
+        rows.append((label, looks[label], pair[0], pair[1]))
+    short = {label: record.get("p99") for label, _, record, _ in rows}
+    long = {label: record.get("p99") for label, _, _, record in rows}
+    if all(value is None for value in (*short.values(), *long.values())):
+        return None
+    name = "fig-classes"
+    with drawing(name):
+        canvas = wait_dots([(clean(row[0]), *row[1:]) for row in rows], FLOOR_S)
+        svg = render(canvas, name, "P99 queueing delay of short and long requests")
+    parts = [
+        facts.extremes(values, f"P99 wait of the truly {kind}") for values, kind in ((short, "short"), (long, "long"))
+    ]
+    reading = _sentence("; ".join(parts))
+    return Figure(name, "P99 queueing delay by true length", svg, reading, wide=True)
+
+
+def _panel(labels: Sequence[str]) -> tuple[Canvas, Any]:
+    canvas = Canvas(WIDTH, HEIGHT)
+    return canvas, canvas.axes(58, 12, WIDTH - label_width([clean(label) for label in labels]) - 26, HEIGHT - 46)
+
+
+def _back_to_front(runs: Any) -> list[Run]:
+    """Wide lines go over thin ones."""
+    return sorted(runs, key=lambda run: run.style.width)
+
+
+def _known(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    return values[~np.isnan(values)]
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + "."

@@ -1,0 +1,87 @@
+"""The report of a comparison: one HTML page that needs nothing else."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import UserError
+from ..files import write_atomically
+from . import facts, sections
+from .values import COMPARISON, engine_line, grid, note, predictions_line, seeds_line
+
+if TYPE_CHECKING:
+    from ..sim.run import Result
+
+__all__ = ["page", "write_html"]
+
+
+def write_html(
+    path: str | os.PathLike[str],
+    document: Mapping[str, Any],
+    runs: Sequence[tuple[str, Result]],
+    command: str,
+    version: str,
+) -> Path:
+    """Write the report to ``path`` and return it; the same arguments give the same bytes.
+
+    ``document`` is what ``tailrace compare --json`` prints, ``runs`` are ``(label, result)``
+    of its first seed for the figures, ``command`` makes the report again. The page appears
+    whole or not at all. Raises UserError if it cannot be written, or if matplotlib or
+    jinja2 is not installed.
+    """
+    data = page(document, runs, command, version).encode("utf-8", "backslashreplace")
+    return write_atomically(Path(path), lambda name: _fill(name, data))
+
+
+def _fill(name: str, data: bytes) -> None:
+    Path(name).write_bytes(data)
+
+
+def page(document: Mapping[str, Any], runs: Sequence[tuple[str, Result]], command: str, version: str) -> str:
+    """The text of the page."""
+    try:
+        import jinja2
+    except ImportError:
+        raise UserError("the report needs extra packages: pip install 'tailrace[report]'") from None
+    from .figures import figures
+    from .style import ORACLES
+
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    template = environment.from_string(resources.files(__package__).joinpath("page.html").read_text("utf-8"))
+    results = document["results"]
+    drawn = figures(document, runs)
+    return template.render(
+        title=f"tailrace: {(document.get('workload') or {}).get('name', 'report')}",
+        ran=_what_ran(document, version),
+        command=command,
+        notes=facts.load_notes(document),
+        comparison=grid(results, COMPARISON),
+        labels=[sections.label_of(r) for r in results],
+        oracles=[r["policy"] in ORACLES and r.get("predictions") == "oracle" for r in results],
+        note=note(document),
+        figures=drawn,
+        several_seeds=len(document.get("seeds") or []) > 1,
+        classes=sections.by_class(document),
+        percentiles=sections.percentiles(document),
+        rules=sections.rules(document),
+        settings=sections.settings(document),
+    )
+
+
+def _what_ran(document: Mapping[str, Any], version: str) -> list[tuple[str, str]]:
+    latency = (document.get("engine") or {}).get("latency") or {}
+    return [
+        ("Workload", facts.workload_line(document)),
+        ("Engine", engine_line(document)),
+        ("Latency model", ": ".join(str(latency[key]) for key in ("name", "summary") if latency.get(key))),
+        ("Predictions", predictions_line(document)),
+        ("Policies", ", ".join(sections.label_of(r) for r in document["results"])),
+        ("Seeds", seeds_line(document).removeprefix("seeds ").removeprefix("seed ")),
+        ("Version", f"tailrace {version}"),
+    ]

@@ -1,0 +1,143 @@
+"""The tables of a report below its figures: by class, all percentiles, rules and settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from .values import METRICS, MISSING, STATISTIC_NAMES, Cell, Column, Grid, grid, lookup, plain, time_columns
+
+__all__ = ["Block", "Rules", "Section", "by_class", "label_of", "percentiles", "rules", "settings"]
+
+GROUPINGS: Final = {
+    "by_true_class": "By true length class",
+    "by_predicted_class": "By predicted length class",
+    "by_class": "By class of service",
+    "by_tenant": "By tenant",
+}
+MOST_BLOCKS: Final = 12
+"""Classes or tenants shown of one grouping, the largest."""
+CLASS_COLUMNS: Final = (
+    Column("completed / submitted", ("counts",), "done", 1),
+    *time_columns(("wait_s", "p50"), ("wait_s", "p99"), ("ttft_s", "p50"), ("ttft_s", "p99")),
+    *time_columns(("tbt_s", "p99"), ("e2e_s", "p50"), ("e2e_s", "p99")),
+)
+
+
+@dataclass(frozen=True)
+class Block:
+    """Rows of a table that belong together: one class, or one metric."""
+
+    title: str
+    rows: list[tuple[str, list[Cell]]]
+    """``(label, cells)``"""
+
+
+@dataclass(frozen=True)
+class Section:
+    """One table in blocks."""
+
+    title: str
+    headings: list[tuple[str, str]]
+    blocks: list[Block]
+    remark: str = ""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Effective rules: a row a rule, a column a policy; those that differ come first."""
+
+    labels: list[str]
+    rows: list[tuple[str, bool, list[str]]]
+    """``(rule, differs, values)``"""
+
+
+def label_of(result: Mapping[str, Any]) -> str:
+    """The unique name of a result."""
+    return str(result.get("label") or result["policy"])
+
+
+def by_class(document: Mapping[str, Any]) -> list[Section]:
+    """A table for each grouping in which there is more than one group."""
+    out = []
+    for key, title in GROUPINGS.items():
+        sizes: dict[str, float] = {}
+        for result in document["results"]:
+            for name, record in (result.get(key) or {}).items():
+                sizes[name] = max(sizes.get(name, 0), lookup(record, ("counts", "submitted")) or 0)
+        if len(sizes) < 2:
+            continue
+        largest = sorted(sizes, key=lambda name: -sizes[name])[:MOST_BLOCKS]
+        shown = [name for name in sizes if name in largest]
+        left = len(sizes) - len(shown)
+        remark = f"The {len(shown)} largest; {left:,} more are in the JSON output." if left else ""
+        out.append(_grouped(document, key, title, shown, remark))
+    return out
+
+
+def _grouped(document: Mapping[str, Any], key: str, title: str, shown: Sequence[str], remark: str) -> Section:
+    found = [
+        (name, label_of(result), result[key][name])
+        for name in shown
+        for result in document["results"]
+        if name in (result.get(key) or {})
+    ]
+    cells = grid([record for _, _, record in found], CLASS_COLUMNS, [name for name, _, _ in found])
+    blocks = [
+        Block(
+            name,
+            [(label, row) for (owner, label, _), row in zip(found, cells.rows, strict=True) if owner == name],
+        )
+        for name in shown
+    ]
+    return Section(title, cells.headings, blocks, remark)
+
+
+def percentiles(document: Mapping[str, Any]) -> Section:
+    """Every statistic of every metric, a block a metric with one unit."""
+    labels = [label_of(result) for result in document["results"]]
+    blocks = []
+    for metric, title in METRICS.items():
+        cells: Grid = grid(document["results"], _statistics(metric))
+        blocks.append(Block(f"{title} ({cells.headings[0][1]})", list(zip(labels, cells.rows, strict=True))))
+    return Section("All metrics", [(name, "") for name in STATISTIC_NAMES.values()], blocks)
+
+
+def _statistics(metric: str) -> tuple[Column, ...]:
+    resolution = time_columns((metric, "p99"))[0].resolution
+    return tuple(
+        Column(name, ("metrics", metric, key), scale=metric, resolution=resolution)
+        for key, name in STATISTIC_NAMES.items()
+    )
+
+
+def rules(document: Mapping[str, Any]) -> Rules:
+    """Parameters, predictions and engine rules in effect for each policy."""
+    results = document["results"]
+    names = dict.fromkeys(name for result in results for name in (result.get("rules") or {}))
+    rows = [
+        ("parameters", [plain(result.get("params") or {}) for result in results]),
+        ("predictions", [plain(result.get("predictions")) for result in results]),
+        *((name, [plain((result.get("rules") or {}).get(name)) for result in results]) for name in names),
+    ]
+    marked = [(name, len(set(values)) > 1, values) for name, values in rows]
+    return Rules([label_of(result) for result in results], sorted(marked, key=lambda row: not row[1]))
+
+
+def settings(document: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, str]]]]:
+    """``(title, [(name, value)])`` of the workload, the engine and its latency model."""
+    engine = dict(document.get("engine") or {})
+    latency = engine.pop("latency", None) or {}
+    parts = (("Workload", document.get("workload") or {}), ("Engine", engine), ("Latency model", latency))
+    return [(title, _flat(mapping)) for title, mapping in parts]
+
+
+def _flat(mapping: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+    out = []
+    for key, value in mapping.items():
+        if isinstance(value, Mapping) and value:
+            out += _flat(value, f"{prefix}{key}.")
+        else:
+            out.append((f"{prefix}{key}", plain(value) if value != {} else MISSING))
+    return out

@@ -1,0 +1,150 @@
+"""EngineRules: how an engine carries out a policy's order, each rule by name.
+
+A policy insists on some (``Policy.rules``); the engine preset gives the rest. On a
+clash the policy wins in the simulator. Kernels see the same rules as integer codes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, Final, Literal, get_args, get_type_hints
+
+import numpy as np
+
+from .errors import UserError, nearest
+
+__all__ = ["ENGINE_ONLY", "VLLM_V1", "EngineRules", "codes", "merge"]
+
+ORDER_WAITING, ORDER_ALL = 0, 1
+RANKED, RUNNING_FIRST, DECODE_FIRST, PREFILL_FIRST, PREFILL_ALONE = 0, 1, 2, 3, 4
+ADMIT_CHUNK, ADMIT_PROMPT, ADMIT_PROJECTED = 0, 1, 2
+STOP, SKIP = 0, 1
+VICTIM_TAIL, VICTIM_HOOK = 0, 1
+RECOMPUTE, SWAP = 0, 1
+PROJECT_CHUNK, PROJECT_LIVE, PROJECT_GROWTH = 0, 1, 2
+KV_PREEMPT, KV_STALL = 0, 1
+KV_ENFORCED, KV_REPORTED = 0, 1
+
+
+@dataclass(frozen=True)
+class EngineRules:
+    """Every rule of the engine, with vLLM V1's choice as the default."""
+
+    order_scope: Literal["waiting", "all"] = "waiting"
+    """What the policy's keys rank: the waiting only (the running keep their order of
+    admission) or all requests."""
+    phase_order: Literal["ranked", "running_first", "decode_first", "prefill_first", "prefill_alone"] = "running_first"
+    """Who takes the step's budget first. ``prefill_alone``: a step with a prefill has no decodes."""
+    continuation_first: bool = True
+    """Begun prefills go before new ones; otherwise they compete by rank."""
+    admit: Literal["chunk", "prompt", "projected"] = "chunk"
+    """KV that must be free to start: the first chunk's, the whole prompt's (which is then
+    reserved), or the projection's."""
+    watermark: float = 0.0
+    """Share of the KV kept free at admission while anything runs."""
+    blocked_head: Literal["stop", "skip"] = "stop"
+    """What a waiting request that cannot start does to those behind it."""
+    chunk_cap: int = 0
+    """Most prefill tokens of one request in a step; 0 = no cap."""
+    decode_cap: int = 0
+    """Most decodes in a step; 0 = no cap."""
+    misfit: Literal["stop", "skip"] = "stop"
+    """When the next piece of work does not fit what is left of the step: end it, or try others."""
+    min_last_chunk: int = 0
+    """A chunk that is not a prompt's last and has at most this many tokens is not run and ends the step."""
+    victim: Literal["tail", "hook"] = "tail"
+    """Who yields KV: the last in run order, or the policy's ``victim``."""
+    evict: Literal["recompute", "swap"] = "recompute"
+    may_preempt_at_cap: bool = False
+    """A waiting request may take the place of a running one at the sequence cap."""
+    projection: Literal["chunk", "live_prompt", "live_growth_prompt"] = "live_growth_prompt"
+    """``admit="projected"``: live KV plus this chunk; plus the whole prompt; plus also this
+    step's decode growth."""
+    kv_short: Literal["preempt", "stall"] = "preempt"
+    """A running request without a block preempts, or waits until nobody can go on."""
+    admit_after_preemption: bool = False
+    """New requests may start in a step in which KV pressure preempted somebody."""
+    reserve_full_isl: bool = True
+    """``admit="chunk"``: blocks for all known tokens must be free, though only the chunk's are taken."""
+    decode_block_tokens: int = 1
+    """Output tokens one decode makes in a step."""
+    prefill_emits: bool = True
+    """The step that ends a prefill delivers the first output token (as real engines do)."""
+    kv_limit: Literal["enforced", "reported"] = "enforced"
+    """``reported``: KV may pass its capacity and the steps in which it does are counted."""
+    block_tokens: int = 16
+    """Tokens a KV block holds."""
+    steps_in_flight: int = 1
+    """2 = asynchronous scheduling: a step is planned while the one before runs."""
+
+    def __post_init__(self) -> None:
+        for name, kind in get_type_hints(type(self)).items():
+            _check(name, kind, getattr(self, name))
+
+
+ENGINE_ONLY: Final = ("decode_block_tokens", "prefill_emits", "kv_limit", "block_tokens", "steps_in_flight")
+"""Rules that always are the engine's: no policy may insist on them."""
+
+_LOWEST = {"block_tokens": 1, "decode_block_tokens": 1, "steps_in_flight": 1}
+
+
+def _check(name: str, kind: Any, value: Any) -> None:
+    choices = get_args(kind)
+    if choices:
+        if value not in choices:
+            raise UserError(f"rule {name}: {value!r} is not one of its values{nearest(str(value), choices)}")
+    elif kind is bool:
+        if not isinstance(value, bool):
+            raise UserError(f"rule {name}: {value!r} must be true or false")
+    elif kind is float:
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1:
+            raise UserError(f"rule {name}: {value!r} must be a share in [0, 1)")
+    elif isinstance(value, bool) or not isinstance(value, int) or value < _LOWEST.get(name, 0):
+        raise UserError(f"rule {name}: {value!r} must be a whole number of at least {_LOWEST.get(name, 0)}")
+    if name == "steps_in_flight" and value > 2:
+        raise UserError(f"rule {name}: {value!r} must be 1 or 2")
+    if name == "evict" and value == "swap":
+        raise UserError("rule evict: 'swap' needs a host KV tier, which this engine does not have; use 'recompute'")
+
+
+def codes(rules: EngineRules) -> np.ndarray[Any, Any]:
+    """``rules`` for kernels: one record; a literal is the position of its value, the rest as they are."""
+    hints = get_type_hints(EngineRules)
+    kinds = {bool: "?", int: "i8", float: "f8"}
+    record = np.zeros(1, dtype=[(name, kinds.get(kind, "i8")) for name, kind in hints.items()])
+    for name, kind in hints.items():
+        value = getattr(rules, name)
+        record[name] = get_args(kind).index(value) if get_args(kind) else value
+    return record
+
+
+def merge(engine: EngineRules, wanted: dict[str, Any], policy: str) -> EngineRules:
+    """``engine`` with the fields that ``policy`` insists on.
+
+    Raises UserError for a field that does not exist or is the engine's alone.
+    """
+    known = [field.name for field in dataclasses.fields(EngineRules)]
+    for name in wanted:
+        if name not in known:
+            raise UserError(f"policy {policy}: no engine rule is called {name!r}{nearest(name, known)}")
+        if name in ENGINE_ONLY:
+            raise UserError(f"policy {policy}: rule {name!r} is the engine's, a policy cannot set it")
+    return dataclasses.replace(engine, **wanted)
+
+
+VLLM_V1: Final[dict[str, Any]] = {
+    "order_scope": "waiting",
+    "phase_order": "running_first",
+    "continuation_first": True,
+    "admit": "chunk",
+    "blocked_head": "stop",
+    "decode_cap": 0,
+    "min_last_chunk": 0,
+    "misfit": "stop",
+    "kv_short": "preempt",
+    "evict": "recompute",
+    "may_preempt_at_cap": False,
+    "admit_after_preemption": False,
+}
+"""What stock vLLM V1 fixes. Chunk cap, watermark and the full-prompt gate are its settings."""

@@ -1,0 +1,1 @@
+"""The engine without its clock: ranking, blocks, and the plan of one step."""

@@ -1,0 +1,300 @@
+"""The plan of one step: rank, decodes, prefills, admit.
+
+`plan` reads the engine and writes only its plan part, so planning twice gives the same
+plan. Each phase order is one line of `_stage`; `_pass` does all the work.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+from .. import hooks
+from .._jit import kernel, where
+from ..rules import (
+    DECODE_FIRST,
+    KV_STALL,
+    ORDER_ALL,
+    PREFILL_ALONE,
+    RANKED,
+    RUNNING_FIRST,
+    STOP,
+)
+from ..table import DECODE
+from .engine import EVICTED, NONE
+from .kv import admission, blocks_for, enforced, missing
+from .rank import before, order_running
+from .victims import evict, room_for_running, room_for_waiting
+from .waiting import has_lanes, is_list, next_waiting, start_cursor
+
+__all__ = ["plan", "unmark"]
+
+NOBODY: Final = 0
+PREFILLS: Final = 1
+DECODES: Final = 2
+EVERYBODY: Final = 3
+"""Which running rows a pass takes, as a bit a phase."""
+
+FIRST: Final = 0
+UNTIMED: Final = 1
+"""The policy's seconds hold no piece of work at all: they cannot bind."""
+DEADLOCK: Final = 2
+"""Everybody stalls for a block: the newest gives way."""
+
+GO_ON: Final = 0
+END: Final = 1
+"""What the next row finds: more to give, or a pass that is over."""
+
+
+@kernel
+def plan(e: Any, slot: int, now: float) -> int:
+    """Decide the next step and return its number of items.
+
+    The items go to slot ``slot``; ``evicted`` and ``admitted`` say who leaves and enters.
+    """
+    attempt = FIRST
+    while True:
+        _begin(e, now, attempt != FIRST)
+        if attempt == DEADLOCK:
+            evict(e, e.seats.order[e.core.running[0] - 1], slot)
+            e.plan.pressure[0] += 1
+        for stage in range(3):
+            _pass(e, stage, slot, now)
+        if e.plan.items[0] > 0 or attempt == DEADLOCK:
+            return e.plan.items[0]
+        if attempt == FIRST and e.plan.timed[0]:
+            attempt = UNTIMED
+        elif e.core.kv_short[0] == KV_STALL and e.core.running[0] > 0 and e.core.in_flight[0] == 0:
+            attempt = DEADLOCK  # with a step under way, its end may yet free blocks
+        else:
+            return 0
+        _clear(e)
+
+
+@kernel
+def _clear(e: Any) -> None:
+    """Forget an empty plan's evictions."""
+    for i in range(e.plan.evicted[0]):
+        e.rows.mark[e.seats.evicted[i]] = NONE
+
+
+@kernel
+def unmark(e: Any, slot: int) -> None:
+    """Forget the plan in ``slot`` that was made and not carried out."""
+    _clear(e)
+    for i in range(e.plan.items[0]):
+        e.rows.mark[e.items.row[slot * e.seats.run.shape[0] + i]] = NONE
+
+
+@kernel
+def _live(e: Any) -> int:
+    """Fill ``live`` with the rows that `hooks.prepare` may see."""
+    count = 0
+    if has_lanes(e):
+        for lane in range(e.core.lanes[0]):
+            for i in range(e.lanes.count[lane]):
+                e.cursor.live[count] = e.heap[lane, i]
+                count += 1
+                if not e.core.sees_all[0]:
+                    break
+    elif is_list(e):
+        for i in range(e.lanes.count[0]):
+            e.cursor.live[count] = e.heap[0, i]
+            count += 1
+        for i in range(e.core.running[0]):
+            e.cursor.live[count] = e.seats.run[i]
+            count += 1
+    return count
+
+
+@kernel
+def _begin(e: Any, now: float, unlimited: bool) -> None:
+    p, core = e.plan, e.core
+    live = e.cursor.live[: _live(e)]
+    hooks.prepare(e.table, live, now, e.state, e.scratch, e.cost, e.params)
+    tokens, seqs, seconds = hooks.step_limits(e.table, live, now, e.state, e.scratch, e.cost, e.params)
+    p.budget[0] = tokens if tokens < core.token_budget[0] else core.token_budget[0]
+    p.seqs[0] = seqs if seqs < core.max_seqs[0] else core.max_seqs[0]
+    p.seconds[0] = math.inf if unlimited else seconds
+    p.timed[0] = 0 if math.isinf(p.seconds[0]) else 1
+    p.free[0] = core.free_blocks[0]
+    p.residents[0] = core.running[0]
+    p.unchunked[0] = p.growth[0] = p.decodes[0] = p.items[0] = p.evicted[0] = p.admitted[0] = 0
+    p.escapes[0] = p.pressure[0] = 0
+    order_running(e, now)
+    if core.waiting[0] > 0:
+        start_cursor(e, now)
+
+
+@kernel
+def _stage(e: Any, stage: int) -> tuple[int, bool]:
+    """``(mask, merge)`` of a stage of the step: which running rows it takes, and whether
+    the waiting compete in it. Three stages make every phase order; one may be empty."""
+    order, begun = e.core.phase_order[0], NOBODY if e.core.continuation_first[0] else PREFILLS
+    if order == RUNNING_FIRST:
+        return (EVERYBODY if stage == 0 else NOBODY), stage == 1
+    if order == DECODE_FIRST:
+        return (DECODES if stage == 0 else PREFILLS - begun if stage == 1 else begun), stage == 2
+    if order != RANKED:  # prefill first, or alone
+        return (PREFILLS - begun if stage == 0 else begun if stage == 1 else DECODES), stage == 1
+    return (PREFILLS - begun if stage == 0 else begun | DECODES if stage == 1 else NOBODY), stage == 1
+
+
+@kernel
+def _takes(e: Any, row: int, mask: int) -> bool:
+    """Whether a pass over ``mask`` looks at this running row."""
+    bit = DECODES if e.table.phase[row] == DECODE else PREFILLS
+    return (mask & bit) != 0 and e.rows.mark[row] == NONE
+
+
+@kernel
+def _pass(e: Any, stage: int, slot: int, now: float) -> None:
+    """Give budget to running rows, in run order; if the waiting compete, to them too, by rank.
+
+    Where the policy does not rank the running, all of them come before the waiting.
+    """
+    mask, merge = _stage(e, stage)
+    if stage == 2 and e.core.phase_order[0] == PREFILL_ALONE and e.plan.items[0] > 0:
+        return
+    p, ranked, running, i = e.plan, e.core.order_scope[0] == ORDER_ALL, e.core.running[0], 0
+    if mask == NOBODY:
+        i = running
+    candidate = -1
+    if merge and e.core.waiting[0] > 0 and p.budget[0] > 0:
+        candidate = next_waiting(e, now)
+    while p.budget[0] > 0 and p.seqs[0] > 0:
+        while i < running and not _takes(e, e.seats.order[i], mask):
+            i += 1
+        if i < running and (candidate < 0 or not ranked or before(e, e.seats.order[i], candidate)):
+            if _take_running(e, e.seats.order[i], i, slot, now) == END:
+                return
+            i += 1
+        elif candidate < 0:
+            return
+        elif _take_waiting(e, candidate, slot, now) == END:
+            candidate = -1
+        else:
+            candidate = next_waiting(e, now)
+
+
+@kernel
+def _fit(e: Any, row: int, want: int, known: int) -> int:
+    """Tokens of ``want`` that fit the step: budget, caps and seconds; 0 if none do."""
+    rules, p = e.core, e.plan
+    decoding = e.table.phase[row] == DECODE
+    if decoding:
+        if rules.decode_cap[0] > 0 and p.decodes[0] >= rules.decode_cap[0]:
+            return 0
+    elif 0 < rules.chunk_cap[0] < want:
+        want = rules.chunk_cap[0]
+    tokens = want if want < p.budget[0] else p.budget[0]
+    tokens = _within_seconds(e, row, tokens, decoding)
+    if not decoding and tokens < known and tokens <= rules.min_last_chunk[0]:
+        return 0
+    return tokens
+
+
+def _all_of_it(e: Any, row: int, tokens: int, decoding: bool) -> int:
+    return tokens
+
+
+def _nothing(e: Any, row: int, tokens: int, decoding: bool) -> None:
+    return
+
+
+@where("step_limits", otherwise=_nothing)
+def _spend_seconds(e: Any, row: int, tokens: int, decoding: bool) -> None:
+    """Take the predicted time of planned work off the seconds left."""
+    if e.plan.timed[0]:
+        kv = e.table.computed_tokens[row]
+        e.plan.seconds[0] -= hooks.decode_s(tokens, kv, e.cost) if decoding else hooks.chunk_s(tokens, kv, e.cost)
+
+
+@where("step_limits", otherwise=_all_of_it)
+def _within_seconds(e: Any, row: int, tokens: int, decoding: bool) -> int:
+    """The most of ``tokens`` whose predicted time fits the seconds left."""
+    if not e.plan.timed[0]:
+        return tokens
+    left, kv = e.plan.seconds[0], e.table.computed_tokens[row]
+    if decoding:
+        return tokens if hooks.decode_s(tokens, kv, e.cost) <= left else 0
+    if hooks.chunk_s(tokens, kv, e.cost) <= left:
+        return tokens
+    low, high = 0, tokens
+    while high - low > 1:
+        middle = (low + high) // 2
+        if hooks.chunk_s(middle, kv, e.cost) <= left:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def _wanted(e: Any, row: int) -> int:
+    """Tokens the running row could compute in this step."""
+    table = e.table
+    if table.phase[row] == DECODE:
+        left = e.rows.output_tokens[row] - table.generated_tokens[row] - e.rows.pending_tokens[row]
+        return left if left < e.core.decode_block_tokens[0] else e.core.decode_block_tokens[0]
+    return e.rows.target_tokens[row] - table.computed_tokens[row]
+
+
+@kernel
+def _take_running(e: Any, row: int, index: int, slot: int, now: float) -> int:
+    """Plan a running row's next tokens, preempting for their blocks if the rules say so."""
+    want = _wanted(e, row)
+    if want <= 0:
+        return GO_ON
+    tokens = _fit(e, row, want, want)
+    if tokens <= 0:
+        return END if e.core.misfit[0] == STOP else GO_ON
+    need = missing(e, row, tokens)
+    if need > e.plan.free[0] and enforced(e):
+        if e.core.kv_short[0] == KV_STALL:
+            return GO_ON
+        if not room_for_running(e, row, index, need, slot, now):
+            return END if e.rows.mark[row] == EVICTED else GO_ON
+    e.plan.growth[0] += need
+    _add(e, row, tokens, need, slot)
+    return GO_ON
+
+
+@kernel
+def _take_waiting(e: Any, row: int, slot: int, now: float) -> int:
+    """Start a waiting row if the rules allow it; END when no other may start either."""
+    p, rules = e.plan, e.core
+    if p.pressure[0] > 0 and (rules.kv_short[0] == KV_STALL or not rules.admit_after_preemption[0]):
+        return END  # after a deadlock, what was freed is for those who stalled
+    known = e.table.prompt_tokens[row] + e.table.generated_tokens[row]
+    tokens = _fit(e, row, known, known)
+    if tokens <= 0:
+        return END if rules.misfit[0] == STOP else GO_ON
+    need, taken = admission(e, known, tokens)
+    full = p.residents[0] >= e.core.max_seqs[0]
+    if full or need > p.free[0]:
+        may = rules.may_preempt_at_cap[0] if full else rules.order_scope[0] == ORDER_ALL
+        if not may or not room_for_waiting(e, row, need, slot, now):
+            return END if rules.blocked_head[0] == STOP or full else GO_ON
+    p.unchunked[0] += blocks_for(e, known) - taken
+    p.residents[0] += 1
+    e.seats.admitted[p.admitted[0]] = row
+    p.admitted[0] += 1
+    _add(e, row, tokens, taken, slot)
+    return GO_ON
+
+
+@kernel
+def _add(e: Any, row: int, tokens: int, blocks: int, slot: int) -> None:
+    p, items = e.plan, e.items
+    at = slot * e.seats.run.shape[0] + p.items[0]
+    items.row[at], items.tokens[at], items.blocks[at] = row, tokens, blocks
+    p.items[0] += 1
+    e.rows.mark[row] = p.items[0]
+    p.budget[0] -= tokens
+    p.seqs[0] -= 1
+    p.free[0] -= blocks
+    decoding = e.table.phase[row] == DECODE
+    if decoding:
+        p.decodes[0] += 1
+    _spend_seconds(e, row, tokens, decoding)

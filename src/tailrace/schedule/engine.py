@@ -1,0 +1,226 @@
+"""The engine's memory: everything that planning a step reads, and where the plan goes.
+
+One `Engine` tuple is passed to every kernel. Its arrays fall in three parts: what is
+(``table``, ``rows``, ``core``, ``heap``, ``slots``), the plan of the step being
+decided (``plan``, ``seats``, ``items``, ``cursor``), and the
+policy's own (``state``, ``scratch``, ``params``, with ``cost`` the latency model's
+figures). Planning writes the second part only.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import rules as rl
+from .._jit import columns
+from ..table import F8, I8, Columns, RequestTable, allocate, dtype_of
+
+__all__ = ["Core", "Cursor", "Engine", "Item", "PlanTotals", "RowState", "build"]
+
+NONE: Final = 0
+EVICTED: Final = -1
+"""``RowState.mark``: not in the plan, evicted by it, or (positive) 1 + the index of its item."""
+
+PART: Final = 0
+LAST: Final = 1
+STEADY: Final = 2
+"""``Item.kind``: a chunk that leaves some, a chunk that ends the prefill, a decode."""
+
+
+class RowState(Columns):
+    """The engine's own notes on a row."""
+
+    tier: I8
+    key: F8
+    """(tier, key) as last ranked."""
+    lane: I8
+    position: I8
+    """Index in its lane's heap while it waits."""
+    target_tokens: I8
+    """Tokens to compute before it decodes: those known when it was admitted."""
+    pending_tokens: I8
+    """Output tokens of steps still under way."""
+    mark: I8
+    tentative: I8
+    """1 while a set of victims that contains it is tried."""
+    output_tokens: I8
+    """Truth, which only the simulator holds: output tokens at which the request stops."""
+    group: I8
+    """Row of the gap histogram it counts in."""
+
+
+class Core(Columns):
+    """Scalars: one row, followed by the engine rules as `rules.codes` gives them.
+
+    The first four are settings.
+    """
+
+    token_budget: I8
+    max_seqs: I8
+    total_blocks: I8
+    watermark_blocks: I8
+    lanes: I8
+    sees_all: I8
+    clock_s: F8
+    free_blocks: I8
+    running: I8
+    waiting: I8
+    next_row: I8
+    rows: I8
+    in_flight: I8
+    first_slot: I8
+
+
+class PlanTotals(Columns):
+    """Scalars of the plan being made: one row."""
+
+    budget: I8
+    """Tokens left."""
+    seqs: I8
+    seconds: F8
+    timed: I8
+    """1 if the policy limits the step's seconds."""
+    free: I8
+    """Blocks left; may go below 0 where the limit is only reported."""
+    residents: I8
+    """Requests that will hold a place: running, less evicted, plus admitted."""
+    unchunked: I8
+    """Blocks that the prompts admitted in this step will need beyond their first chunk."""
+    growth: I8
+    """Blocks that running requests take in this step."""
+    decodes: I8
+    items: I8
+    evicted: I8
+    admitted: I8
+    pressure: I8
+    """How many of the evicted yielded to a running request's need for KV."""
+    escapes: I8
+    cursor_size: I8
+    """Candidates in the cursor."""
+    cursor_read: I8
+    cursor_past: I8
+    """Over a list: rows selected and read before; over heaps: 1 once the top was read."""
+
+
+class Seat(Columns):
+    """Lists of rows, one entry a running request."""
+
+    run: I8
+    """Running rows in order of admission, or as last ranked."""
+    order: I8
+    """Running rows in the order of this step."""
+    evicted: I8
+    admitted: I8
+
+
+class Lane(Columns):
+    """One waiting list."""
+
+    count: I8
+
+
+class Slot(Columns):
+    """One step under way."""
+
+    items: I8
+    end_s: F8
+    step_s: F8
+
+
+class Item(Columns):
+    """One request's share of a step."""
+
+    row: I8
+    tokens: I8
+    blocks: I8
+    """New KV blocks it takes."""
+    kind: I8
+    emits: I8
+    """Output tokens delivered when the step ends."""
+
+
+class Cursor(Columns):
+    """A heap of candidates over the heap of the waiting: reads them in order, moves none."""
+
+    row: I8
+    index: I8
+    """Its place in its lane's heap."""
+    live: I8
+    """What `hooks.prepare` is shown."""
+
+
+class Engine(NamedTuple):
+    """See the module's text. Sizes: ``n`` rows of the table, ``m`` most running at once."""
+
+    table: Any
+    rows: Any
+    core: Any
+    plan: Any
+    seats: Any
+    lanes: Any
+    heap: NDArray[np.int64]
+    """(lanes, n) waiting rows: a binary heap a lane, or one unsorted list (EVERY_STEP)."""
+    slots: Any
+    items: Any
+    """(slots · m) items; a step under way owns ``m`` of them."""
+    cursor: Any
+    state: Any
+    scratch: Any
+    cost: Any
+    params: Any
+
+
+class Buffers(NamedTuple):
+    """The structured arrays behind an `Engine`'s views."""
+
+    table: np.ndarray[Any, Any]
+    rows: np.ndarray[Any, Any]
+    core: np.ndarray[Any, Any]
+
+
+class Limits(NamedTuple):
+    """An instance's size. ``max_seqs`` 0 = no cap."""
+
+    token_budget: int
+    max_seqs: int
+    kv_tokens: int
+
+
+def build(
+    rows: int, limits: Limits, rules: rl.EngineRules, policy: Any, params: Any, cost: Any
+) -> tuple[Engine, Buffers]:
+    """An idle engine with room for ``rows`` requests, and the arrays behind its views."""
+    most = min(rows, limits.max_seqs) if limits.max_seqs else rows
+    lanes, slots = policy.lanes, rules.steps_in_flight
+    table, table_view = allocate(RequestTable, rows)
+    row_state, row_view = allocate(RowState, rows)
+    codes = rl.codes(rules)
+    core = np.zeros(1, dtype=dtype_of(Core).descr + codes.dtype.descr)
+    for name in codes.dtype.names or ():
+        core[name] = codes[name]
+    blocks = limits.kv_tokens // rules.block_tokens
+    reserve = rules.watermark * blocks
+    core["token_budget"], core["max_seqs"], core["total_blocks"] = limits.token_budget, most, blocks
+    core["watermark_blocks"] = int(np.ceil(reserve)) if rules.admit == "projected" else int(reserve)
+    core["lanes"], core["sees_all"] = lanes, policy.sees_all(params)
+    core["free_blocks"], core["rows"] = blocks, rows
+    engine = Engine(
+        table=table_view,
+        rows=row_view,
+        core=columns(core),
+        plan=allocate(PlanTotals, 1)[1],
+        seats=allocate(Seat, most)[1],
+        lanes=allocate(Lane, lanes)[1],
+        heap=np.zeros((lanes, rows), dtype=np.int64),
+        slots=allocate(Slot, slots)[1],
+        items=allocate(Item, slots * most)[1],
+        cursor=allocate(Cursor, rows + lanes)[1],
+        state=policy.make_state(params, rows),
+        scratch=policy.make_scratch(params, rows),
+        cost=cost,
+        params=params,
+    )
+    return engine, Buffers(table, row_state, core)

@@ -1,0 +1,1 @@
+"""The simulator: one instance in compiled steps, its records and its invariants."""

@@ -1,0 +1,231 @@
+"""Carry a plan out: `commit` when the step starts, `complete` when it ends.
+
+`commit` moves requests between waiting and running, gives and takes blocks, and counts
+tokens as computed, as vLLM does when it schedules. `complete` delivers output tokens and
+lets requests leave. With two steps in flight the next plan is made between the two.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .. import hooks
+from .._jit import kernel
+from ..latency import StepShape, step_seconds
+from ..rules import ORDER_ALL
+from ..schedule.engine import EVICTED, LAST, NONE, PART, STEADY
+from ..schedule.kv import free_row
+from ..schedule.waiting import add, discard
+from ..table import DECODE, DONE, PREFILL, WAITING
+from .record import gap_bin, sample
+
+__all__ = ["commit", "complete", "remove"]
+
+
+@kernel
+def commit(e: Any, r: Any, slot: int, now: float, begins_s: float) -> float:
+    """Apply the plan in ``slot``, made at ``now`` for a step that begins at ``begins_s``.
+
+    Returns the step's seconds.
+    """
+    _leave(e, r, now)
+    _enter(e, now, begins_s)
+    shape = _compute(e, r, slot)
+    core, counters = e.core, r.counters
+    used = core.total_blocks[0] - core.free_blocks[0]
+    if used > counters.most_blocks[0]:
+        counters.most_blocks[0] = used
+    if core.free_blocks[0] < 0:
+        counters.over_limit_steps[0] += 1
+    seconds = step_seconds(shape, e.cost)
+    e.slots.items[slot] = e.plan.items[0]
+    e.slots.step_s[slot] = seconds
+    counters.steps[0] += 1
+    counters.request_steps[0] += e.plan.items[0]
+    counters.busy_s[0] += seconds
+    counters.step_tokens[0] += shape.tokens
+    counters.pressure[0] += e.plan.pressure[0]
+    counters.escapes[0] += e.plan.escapes[0]
+    return seconds
+
+
+@kernel
+def _leave(e: Any, r: Any, now: float) -> None:
+    """The evicted go back to the waiting; ``run`` keeps the order of this step."""
+    count, gone = e.core.running[0], e.plan.evicted[0]
+    if gone > 0 or e.core.order_scope[0] == ORDER_ALL:
+        kept = 0
+        for i in range(count):
+            row = e.seats.order[i]
+            if e.rows.mark[row] != EVICTED:
+                e.seats.run[kept] = row
+                kept += 1
+        e.core.running[0] = kept
+    for i in range(gone):
+        row = e.seats.evicted[i]
+        e.rows.mark[row] = NONE
+        free_row(e, row)
+        e.table.phase[row] = WAITING
+        e.table.waiting_since_s[row] = now
+        e.table.preemptions[row] += 1
+        r.counters.preemptions[0] += 1
+        hooks.on_preempt(e.table, row, now, e.state, e.params)
+        add(e, row, now)
+
+
+@kernel
+def _enter(e: Any, now: float, begins_s: float) -> None:
+    """The admitted start to run."""
+    table = e.table
+    for i in range(e.plan.admitted[0]):
+        row = e.seats.admitted[i]
+        discard(e, row)
+        table.phase[row] = PREFILL
+        e.rows.target_tokens[row] = table.prompt_tokens[row] + table.generated_tokens[row]
+        first = math.isnan(table.started_s[row])
+        if first:
+            table.started_s[row] = begins_s
+        e.seats.run[e.core.running[0]] = row
+        e.core.running[0] += 1
+        hooks.on_admit(table, row, first, e.rows.tier[row], now, e.state, e.params)
+
+
+@kernel
+def _compute(e: Any, r: Any, slot: int) -> StepShape:
+    """Allocate and count the items' tokens; returns the shape of the step."""
+    table, items, base = e.table, e.items, slot * e.seats.run.shape[0]
+    tokens = prefills = prefill_tokens = square = cross = prefill_kv = decodes = decode_kv = 0
+    for i in range(base, base + e.plan.items[0]):
+        row, q = items.row[i], items.tokens[i]
+        kv = table.computed_tokens[row]
+        e.rows.mark[row] = NONE
+        e.core.free_blocks[0] -= items.blocks[i]
+        table.kv_blocks[row] += items.blocks[i]
+        table.computed_tokens[row] = kv + q
+        tokens += q
+        if table.phase[row] == DECODE:
+            decodes += 1
+            decode_kv += kv
+            items.kind[i], items.emits[i] = STEADY, q
+        else:
+            prefills += 1
+            prefill_tokens += q
+            square += q * q
+            cross += q * kv
+            prefill_kv += kv
+            _chunk(e, r, i, row, kv, q)
+        e.rows.pending_tokens[row] += items.emits[i]
+        if kv + q > table.attained_tokens[row]:
+            table.attained_tokens[row] = kv + q
+    r.counters.prefill_tokens[0] += prefill_tokens
+    r.counters.decode_tokens[0] += tokens - prefill_tokens
+    return StepShape(
+        tokens,
+        prefills + decodes,
+        prefills,
+        prefill_tokens,
+        square,
+        cross,
+        prefill_kv,
+        decodes,
+        tokens - prefill_tokens,
+        decode_kv,
+    )
+
+
+@kernel
+def _chunk(e: Any, r: Any, item: int, row: int, kv: int, q: int) -> None:
+    """A prefill item: what it ends, and what of it is done a second time."""
+    again = e.table.attained_tokens[row] - kv
+    if again > 0:
+        if again > q:
+            again = q
+        r.out.recomputed_tokens[row] += again
+        r.counters.recomputed_tokens[0] += again
+    if kv + q == e.rows.target_tokens[row]:
+        e.table.phase[row] = DECODE
+        e.items.kind[item] = LAST
+        e.items.emits[item] = 1 if e.core.prefill_emits[0] else 0
+    else:
+        e.items.kind[item] = PART
+        e.items.emits[item] = 0
+
+
+@kernel
+def complete(e: Any, r: Any, slot: int, now: float) -> None:
+    """The step in ``slot`` ends: hooks, output tokens, finished requests."""
+    items, base = e.items, slot * e.seats.run.shape[0]
+    count, finished = e.slots.items[slot], 0
+    for i in range(base, base + count):
+        row = items.row[i]
+        if e.table.phase[row] == DONE:  # aborted while the step ran
+            continue
+        hooks.on_progress(e.table, row, items.tokens[i], now, e.state, e.params)
+        if items.kind[i] == LAST and e.table.phase[row] == DECODE:
+            hooks.on_prefill_done(e.table, row, now, e.state, e.params)
+        if items.emits[i] > 0:
+            _deliver(e, r, row, items.emits[i], now)
+            if e.table.generated_tokens[row] >= e.rows.output_tokens[row]:
+                _finish(e, r, row, hooks.FINISHED, now)
+                finished += 1
+    if finished > 0:
+        _compact(e)
+    sample(e, r, now)
+    hooks.after_step(e.table, items.row[base : base + count], e.slots.step_s[slot], now, e.state, e.params)
+
+
+@kernel
+def _deliver(e: Any, r: Any, row: int, tokens: int, now: float) -> None:
+    """Output tokens reach the client together, at the step's end."""
+    table, group = e.table, e.rows.group[row]
+    if table.generated_tokens[row] == 0:
+        table.first_token_s[row] = now
+    else:
+        gap = now - table.last_token_s[row]
+        r.gaps[group, gap_bin(gap)] += 1
+        if gap > r.out.gap_max_s[row]:
+            r.out.gap_max_s[row] = gap
+    if tokens > 1:
+        r.gaps[group, 0] += tokens - 1
+    table.last_token_s[row] = now
+    table.generated_tokens[row] += tokens
+    e.rows.pending_tokens[row] -= tokens
+
+
+@kernel
+def _finish(e: Any, r: Any, row: int, reason: int, now: float) -> None:
+    """The row leaves; the caller compacts ``run``."""
+    if e.table.phase[row] == WAITING:
+        discard(e, row)
+    free_row(e, row)
+    e.table.phase[row] = DONE
+    r.out.reason[row] = reason + 1
+    if reason == hooks.FINISHED:
+        r.out.finish_s[row] = now
+        r.counters.completed[0] += 1
+    else:
+        r.counters.aborted[0] += 1
+    hooks.on_remove(e.table, row, reason, now, e.state, e.params)
+
+
+@kernel
+def _compact(e: Any) -> None:
+    kept = 0
+    for i in range(e.core.running[0]):
+        row = e.seats.run[i]
+        if e.table.phase[row] != DONE:
+            e.seats.run[kept] = row
+            kept += 1
+    e.core.running[0] = kept
+
+
+@kernel
+def remove(e: Any, r: Any, row: int, now: float) -> bool:
+    """Abort a live request between steps. Returns whether it was live."""
+    phase = e.table.phase[row]
+    if phase != WAITING and phase != PREFILL and phase != DECODE:
+        return False
+    _finish(e, r, row, hooks.ABORTED, now)
+    _compact(e)
+    return True

@@ -1,0 +1,211 @@
+"""What must hold between two steps of any run: small checks that a test calls on an `Instance`.
+
+Each raises AssertionError with the facts. `check` runs those that only read; `plan_is_pure`
+also plans (compiled once more), `clock_moves_on` needs the clock of the call before.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from ..hooks import EVERY_STEP, LANES
+from ..schedule.engine import NONE
+from ..schedule.rank import before, earlier
+from ..table import DECODE, DONE, FREE, PREFILL, WAITING
+from .run import Instance
+
+__all__ = ["blocks", "budgets", "causality", "check", "clock_moves_on", "heaps", "keys_are_fresh", "kv_limit"]
+__all__ += ["marks", "plan_is_pure", "requests", "tokens", "total_order"]
+
+
+def check(run: Instance) -> None:
+    """Every check that reads one moment of ``run``."""
+    for holds in (blocks, kv_limit, requests, heaps, keys_are_fresh, tokens, budgets, marks, causality, total_order):
+        holds(run)
+
+
+def _scalar(run: Instance, name: str) -> int:
+    return int(run.buffers.core[name][0])
+
+
+def _live(run: Instance) -> list[int]:
+    return [int(row) for row in np.flatnonzero(np.isin(run.buffers.table["phase"], (WAITING, PREFILL, DECODE)))]
+
+
+def _waiting(run: Instance) -> list[int]:
+    """Rows in the waiting structure."""
+    e, lanes = run.engine, range(_scalar(run, "lanes"))
+    return [int(e.heap[lane, i]) for lane in lanes for i in range(int(e.lanes.count[lane]))]
+
+
+def _running(run: Instance) -> list[int]:
+    return [int(row) for row in run.engine.seats.run[: _scalar(run, "running")]]
+
+
+def blocks(run: Instance) -> None:
+    """Free and held blocks add up; the running hold what their tokens need, nobody else any."""
+    table, size = run.buffers.table, run.rules.block_tokens
+    free, held, total = _scalar(run, "free_blocks"), int(table["kv_blocks"].sum()), _scalar(run, "total_blocks")
+    assert free + held == total, f"{free} free + {held} held blocks are not {total}"
+    for row in np.flatnonzero((table["kv_blocks"] != 0) | (table["computed_tokens"] != 0)):
+        phase, computed, have = (int(table[name][row]) for name in ("phase", "computed_tokens", "kv_blocks"))
+        assert phase in (PREFILL, DECODE), f"row {row} in phase {phase} holds {have} blocks, {computed} tokens"
+        need = max(computed, int(run.buffers.rows["target_tokens"][row])) if run.rules.admit == "prompt" else computed
+        assert have == -(-need // size), f"row {row}: {need} tokens in {have} blocks of {size}"
+
+
+def kv_limit(run: Instance) -> None:
+    """An enforced limit is never passed."""
+    free = _scalar(run, "free_blocks")
+    assert run.rules.kv_limit == "reported" or free >= 0, f"{-free} blocks more than there are"
+
+
+def requests(run: Instance) -> None:
+    """Every request is in exactly one place, and all counters agree."""
+    table, counters = run.buffers.table, run.records.counters
+    n, come, phases = _scalar(run, "rows"), _scalar(run, "next_row"), run.buffers.table["phase"]
+    waiting, running = _waiting(run), _running(run)
+    assert len({*waiting, *running}) == len(waiting) + len(running), f"twice: waiting {waiting}, running {running}"
+    assert set(waiting) == set(np.flatnonzero(phases == WAITING)), f"waiting {waiting} against phases {phases}"
+    assert set(running) == set(np.flatnonzero((phases == PREFILL) | (phases == DECODE))), f"running {running}"
+    assert len(waiting) == _scalar(run, "waiting"), f"{len(waiting)} wait, the counter says {_scalar(run, 'waiting')}"
+    assert not (phases[:come] == FREE).any(), f"among the {come} arrived are rows in phase free"
+    assert (phases[come:n] == FREE).all(), f"rows after {come} have not arrived"
+    gone = Counter(run.records.out["reason"][:n].tolist())
+    told = tuple(int(counters[name][0]) for name in ("completed", "aborted", "rejected"))
+    assert (gone[1], gone[2], gone[3]) == told, f"reasons {gone}, counters {told}"
+    assert sum(told) == int((phases == DONE).sum()), f"{told} left, {(phases == DONE).sum()} rows are done"
+    assert int(table["preemptions"].sum()) == int(counters["preemptions"][0]), "preemptions do not add up"
+
+
+def heaps(run: Instance) -> None:
+    """Positions and lanes point back, and no child is ranked before its parent."""
+    e, rows = run.engine, run.buffers.rows
+    above = earlier if run.policy.keys == LANES else before
+    for lane in range(_scalar(run, "lanes")):
+        heap = [int(row) for row in e.heap[lane, : int(e.lanes.count[lane])]]
+        for i, row in enumerate(heap):
+            at = (int(rows["lane"][row]), int(rows["position"][row]))
+            assert at == (lane, i), f"row {row} is at {(lane, i)} and says {at}"
+            if i and run.policy.keys != EVERY_STEP:
+                assert above(e, heap[(i - 1) >> 1], row), f"row {row} is ranked before its parent in lane {lane}"
+
+
+def keys_are_fresh(run: Instance) -> None:
+    """Where keys change only with a row's own columns, those in the heap are what the policy says now."""
+    e, rows, now = run.engine, run.buffers.rows, float(run.buffers.core["clock_s"][0])
+    if run.policy.keys in (LANES, EVERY_STEP) or not hasattr(run.policy, "key"):
+        return
+    for row in _waiting(run):
+        want = run.policy.key(e.table, row, now, e.state, e.scratch, e.cost, e.params)
+        have = (int(rows["tier"][row]), float(rows["key"][row]))
+        assert have == tuple(want), f"row {row} waits with key {have}, the policy says {want}"
+
+
+def clock_moves_on(run: Instance, since_s: float) -> float:
+    """The clock is not before ``since_s``; returns it for the next call."""
+    now = float(run.buffers.core["clock_s"][0])
+    assert since_s <= now < math.inf, f"the clock went from {since_s} to {now}"
+    return now
+
+
+def tokens(run: Instance) -> None:
+    """Tokens computed, under way and delivered fit together, with and without an output token at prefill."""
+    table, rows = run.buffers.table, run.buffers.rows
+    emits = 1 if run.rules.prefill_emits else 0
+    for row in _live(run):
+        prompt, made = int(table["prompt_tokens"][row]), int(table["generated_tokens"][row])
+        computed, target = int(table["computed_tokens"][row]), int(rows["target_tokens"][row])
+        pending, most = int(rows["pending_tokens"][row]), int(rows["output_tokens"][row])
+        facts = f"row {row}: prompt {prompt}, computed {computed}/{target}, output {made}+{pending}/{most}"
+        assert made < most, facts
+        assert 0 <= pending <= most - made, facts
+        assert int(table["attained_tokens"][row]) >= computed, facts
+        if table["phase"][row] == PREFILL:
+            assert prompt <= target == prompt + made, facts
+            assert computed < target, facts
+        elif table["phase"][row] == DECODE:
+            assert computed == prompt + made + pending - emits, facts
+    done = np.flatnonzero(run.records.out["reason"] == 1)
+    assert (table["generated_tokens"][done] == rows["output_tokens"][done]).all(), "finished without all its output"
+
+
+def budgets(run: Instance) -> None:
+    """Steps under way hold no more tokens than the budget, and no more run than the cap."""
+    e = run.engine
+    width, most = len(e.slots.items), len(e.seats.run)
+    assert _scalar(run, "running") <= _scalar(run, "max_seqs"), f"{_scalar(run, 'running')} run"
+    for i in range(_scalar(run, "in_flight")):
+        slot = (_scalar(run, "first_slot") + i) % width
+        items = range(slot * most, slot * most + int(e.slots.items[slot]))
+        held = [int(e.items.row[j]) for j in items]
+        total = sum(int(e.items.tokens[j]) for j in items)
+        assert total <= run.config.token_budget, f"{total} tokens in a step"
+        assert all(e.items.tokens[j] > 0 for j in items), f"an empty item in slot {slot}"
+        assert len(set(held)) == len(held), f"twice in a step: {held}"
+
+
+def marks(run: Instance) -> None:
+    """No plan leaves a mark behind."""
+    rows = run.buffers.rows
+    assert (rows["mark"] == NONE).all(), f"marked rows {np.flatnonzero(rows['mark'])}"
+    assert (rows["tentative"] == 0).all(), f"tentative rows {np.flatnonzero(rows['tentative'])}"
+
+
+def causality(run: Instance) -> None:
+    """Nothing happens before what it needs: arrival, start, first token, finish."""
+    table, finish, now = run.buffers.table, run.records.out["finish_s"], float(run.buffers.core["clock_s"][0])
+    arrival, started, first = (table[name] for name in ("arrival_s", "started_s", "first_token_s"))
+    chain = (("started", started, "arrival", arrival), ("finish", finish, "first token", first))
+    for late, after, early, start in chain:
+        bad = np.flatnonzero(~np.isnan(after) & ~(after >= start))
+        assert not bad.size, f"rows {bad}: {late} {after[bad]} before {early} {start[bad]}"
+    bad = np.flatnonzero(~np.isnan(first) & ~(first > started))
+    assert not bad.size, f"rows {bad}: first token {first[bad]} not after the start {started[bad]}"
+    for name, seconds in (("first token", first), ("finish", finish)):
+        assert not (seconds > now).any(), f"{name} later than the clock {now}: {seconds[seconds > now]}"
+
+
+def total_order(run: Instance) -> None:
+    """Of any two live rows one is earlier: no two share arrival and number."""
+    table = run.buffers.table
+    keys = Counter((float(table["arrival_s"][row]), int(table["seq"][row])) for row in _live(run))
+    assert all(count == 1 for count in keys.values()), f"equal rows: {[k for k, count in keys.items() if count > 1]}"
+
+
+def _memory(run: Instance) -> dict[str, Any]:
+    """Copies of all that planning must leave alone."""
+    e, kept = run.engine, ("lane", "position", "target_tokens", "pending_tokens", "mark", "tentative", "output_tokens")
+    state = {name: _bytes(part) for name, part in e.state._asdict().items()}
+    under_way = [(_scalar(run, "first_slot") + i) % len(e.slots.items) for i in range(_scalar(run, "in_flight"))]
+    most = len(e.seats.run)
+    return {
+        "table": run.buffers.table.tobytes(),
+        "core": run.buffers.core.tobytes(),
+        "rows": [run.buffers.rows[name].tobytes() for name in kept],
+        "waiting": _waiting(run),
+        "running": _running(run),
+        "state": state,
+        "items": [np.asarray(e.items.tokens[slot * most : (slot + 1) * most]).tobytes() for slot in under_way],
+        "out": run.records.out.tobytes(),
+    }
+
+
+def _bytes(part: Any) -> list[bytes]:
+    """An array's bytes, or those of a view's columns."""
+    if isinstance(part, np.ndarray):
+        return [np.asarray(part).tobytes()]
+    return [np.asarray(column).tobytes() for column in vars(part).values()]
+
+
+def plan_is_pure(run: Instance) -> None:
+    """Planning twice gives the same plan and changes nothing but the plan."""
+    memory = _memory(run)
+    first, second = run.plan(), run.plan()
+    assert first == second, f"planned {first}, then {second}"
+    for name, part in _memory(run).items():
+        assert part == memory[name], f"planning changed {name}"

@@ -1,0 +1,227 @@
+"""What to run, as texts: resolved once, run in parallel, cached, resumable.
+
+A `Job` is all a worker process needs. Its inputs are checked before anything starts, so a
+user's mistake never surfaces from the middle of a sweep.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import dataclasses
+import functools
+import multiprocessing
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from .. import _jit, files, latency, metrics, params, spec, workloads
+from ..config import ENGINES, EngineConfig, engine
+from ..errors import UserError, nearest
+from ..hooks import Policy
+from ..registry import POLICIES
+from ..sim import run
+from ..sim.run import Result
+from ..workloads.workload import Workload
+from . import store
+
+__all__ = ["Job", "PolicySpec", "compare", "parse_engine", "parse_policies", "parse_policy", "run_all", "simulate"]
+
+DEFAULT_LATENCY: Final = {"qba": "qba"}
+"""By engine; the others get the 7B-class A100."""
+OTHER_LATENCY: Final = "qwen2-7b-a100-derived"
+
+
+@dataclass(frozen=True)
+class PolicySpec:
+    """A policy as the user named it."""
+
+    name: str
+    cls: type[Policy]
+    params: Any
+
+    @property
+    def label(self) -> str:
+        """Name with the parameters that differ from their defaults."""
+        defaults = {item.name: item.default for item in params.describe(type(self.params))}
+        changed = {key: value for key, value in params.show(self.params).items() if value != defaults[key]}
+        return spec.write(self.name, changed)
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run, as texts."""
+
+    workload: str
+    policy: str
+    engine: str = "vllm_v1"
+    latency: str = ""
+    predictions: str = "oracle"
+    seed: int | None = None
+    limit: int | None = None
+    rate_scale: float = 1.0
+    format: str | None = None
+
+
+def parse_policy(text: str) -> PolicySpec:
+    """``NAME[:k=v,…]``, NAME registered or ``pkg.mod:Class``. Raises UserError."""
+    head, _, rest = text.partition(":")
+    second, _, more = rest.partition(":")
+    if rest and head not in POLICIES.names() and "=" not in second.partition(",")[0]:  # module:Class[:k=v,…]
+        head, rest = f"{head}:{second}", more
+    _, given = spec.parse(f"x:{rest}")
+    cls: Any = POLICIES.get(head)
+    if not issubclass(cls, Policy):
+        raise UserError(f"{head!r} is not a policy: it must subclass tailrace.Policy")
+    if not cls.name:
+        raise UserError(f'{head!r} is not registered: decorate the class with @tailrace.policy("name")')
+    return PolicySpec(cls.name, cls, params.build(cls.Params, given, f"policy {cls.name}"))
+
+
+def parse_policies(text: str) -> list[PolicySpec]:
+    """A list of them; each may appear once with the same parameters."""
+    found = [parse_policy(item) for item in spec.split_list(text)]
+    labels = [item.label for item in found]
+    for label in labels:
+        if labels.count(label) > 1:
+            raise UserError(f"policy {label!r} is named twice")
+    return found
+
+
+def parse_engine(text: str) -> EngineConfig:
+    """``PRESET[:k=v,…]``, or a TOML, YAML or JSON file of them. Raises UserError."""
+    if files.is_config(text):
+        given = files.read_config(text)
+        name = given.pop("engine", "vllm_v1")
+        if not isinstance(name, str) or name not in ENGINES:
+            raise UserError(f"{text}: engine={name!r} is not a preset{nearest(str(name), ENGINES)}")
+        return engine(name, given)
+    name, values = spec.parse(text)
+    return engine(name, values)
+
+
+def parse_latency(text: str, config: EngineConfig) -> latency.Latency:
+    """The latency model, by default the one that goes with the engine."""
+    return latency.build(text or DEFAULT_LATENCY.get(config.name, OTHER_LATENCY))
+
+
+@functools.lru_cache(maxsize=4)
+def load_workload(
+    text: str, seed: int | None, limit: int | None, predictions: str, rate_scale: float, format: str | None
+) -> Workload:
+    """The job's workload with its predictions."""
+    if not rate_scale > 0:
+        raise UserError(f"rate scale {rate_scale:g} must be above 0")
+    workload = workloads.load(text, seed=seed, limit=limit, format=format)
+    if rate_scale != 1.0:
+        workload = workload.scaled(rate_scale)
+    return workloads.apply(workload, predictions)
+
+
+def _resolve(job: Job) -> tuple[Workload, PolicySpec, EngineConfig, latency.Latency, str]:
+    w = load_workload(job.workload, job.seed, job.limit, job.predictions, job.rate_scale, job.format)
+    policy, config = parse_policy(job.policy), parse_engine(job.engine)
+    cost = parse_latency(job.latency, config)
+    run.settle(policy.cls, policy.params, config, cost)
+    inputs = {
+        "workload": [w.digest(), w.name, w.description, w.predictions],
+        "policy": [policy.name, f"{policy.cls.__module__}.{policy.cls.__qualname__}", params.show(policy.params)],
+        "engine": config.show(),
+        "latency": cost.show(),
+    }
+    return w, policy, config, cost, store.key_of(inputs, _jit.sources_of(type(policy.params)))
+
+
+def run_job(job: Job, cache: bool = True) -> Result:
+    """Run one job, or take its result from the cache."""
+    w, policy, config, cost, key = _resolve(job)
+    found = store.load(key) if cache else None
+    if found is not None:
+        return found
+    result = run.simulate(w, policy.cls, policy.params, config, cost)
+    if cache:
+        store.save(key, result)
+    return result
+
+
+def run_all(
+    jobs: Sequence[Job], workers: int = 0, cache: bool = True, done: Callable[[int], None] = lambda index: None
+) -> list[Result]:
+    """Run ``jobs`` on ``workers`` processes (0 = one a core), results in their order.
+
+    ``done`` is called with a job's index as it ends. Interrupted, the finished ones are in
+    the cache and the next call goes on from there.
+    """
+    for job in jobs:
+        parse_policy(job.policy)
+    count = min(workers or os.cpu_count() or 1, len(jobs))
+    if count <= 1:
+        return [_noted(run_job(job, cache), done, index) for index, job in enumerate(jobs)]
+    context = multiprocessing.get_context("spawn")
+    results: dict[int, Result] = {}
+    with concurrent.futures.ProcessPoolExecutor(count, mp_context=context) as pool:
+        futures = {pool.submit(run_job, job, cache): index for index, job in enumerate(jobs)}
+        try:
+            for future in concurrent.futures.as_completed(futures):
+                results[futures[future]] = _noted(future.result(), done, futures[future])
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in list((getattr(pool, "_processes", None) or {}).values()):
+                process.terminate()
+            raise
+    return [results[index] for index in range(len(jobs))]
+
+
+def _noted(result: Result, done: Callable[[int], None], index: int) -> Result:
+    done(index)
+    return result
+
+
+def compare(
+    base: Job,
+    policies: Iterable[str],
+    seeds: Sequence[int] = (0,),
+    workers: int = 0,
+    cache: bool = True,
+    done: Callable[[int], None] = lambda index: None,
+) -> tuple[dict[str, Any], list[tuple[str, Result]]]:
+    """``(document, first seed's runs by label)`` of several policies on one workload.
+
+    Over several seeds each number is the mean over seeds of each run's value.
+    """
+    texts = list(policies)
+    specs = [parse_policy(text) for text in texts]
+    # A seed after the other, so that the first jobs compile different policies side by side.
+    jobs = [_replace(base, policy=text, seed=seed) for seed in seeds for text in texts]
+    for job in jobs[: len(texts)]:  # mistakes surface here, before any process starts
+        _resolve(job)
+    results = run_all(jobs, workers, cache, done)
+    rows, first = [], []
+    for index, policy in enumerate(specs):
+        runs = results[index :: len(texts)]
+        merged = metrics.combine([r.summary() for r in runs])
+        rows.append({"policy": policy.name, "label": policy.label, **merged})
+        first.append((policy.label, runs[0]))
+    meta = first[0][1].meta
+    store.prune()
+    document = {"workload": meta["workload"], "engine": meta["engine"], "seeds": list(seeds), "results": rows}
+    return document, first
+
+
+def _replace(job: Job, **changes: Any) -> Job:
+    return dataclasses.replace(job, **changes)
+
+
+def simulate(
+    workload: str,
+    policy: str = "fcfs",
+    *,
+    engine: str = "vllm_v1",
+    latency: str = "",
+    predictions: str = "oracle",
+    seed: int | None = None,
+    limit: int | None = None,
+    cache: bool = False,
+) -> Result:
+    """One run from texts, as on the command line. Raises UserError for a mistake in them."""
+    return run_job(Job(workload, policy, engine, latency, predictions, seed, limit), cache)

@@ -1,0 +1,78 @@
+"""Finished runs on disk, each under a hash of everything it depends on."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import json
+import os
+import tempfile
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from .. import metrics
+from .._jit import cache_root, source_digest
+from ..sim.run import Result
+
+__all__ = ["folder", "key_of", "load", "prune", "save"]
+
+MOST_BYTES: Final = 2 << 30
+"""Results kept; the ones unused for longest go first."""
+
+
+def folder() -> Path:
+    """Where results are kept."""
+    return cache_root() / "runs"
+
+
+def key_of(inputs: Mapping[str, Any], sources: tuple[str, ...] = ()) -> str:
+    """Hash of a run's inputs and of the code that makes its result."""
+    text = json.dumps(inputs, sort_keys=True, default=str) + source_digest(sources)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def save(key: str, result: Result) -> None:
+    """Keep ``result``; a half-written file never appears. A full or closed disk is no error."""
+    arrays = {f"r_{f.name}": getattr(result.requests, f.name) for f in dataclasses.fields(metrics.Requests)}
+    arrays |= {f"t_{name}": values for name, values in result.timeline.items()}
+    arrays["json"] = np.array(json.dumps({"meta": result.meta, "counters": result.counters}))
+    with contextlib.suppress(OSError):
+        folder().mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=folder(), suffix=".tmp")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                np.savez(file, **arrays)
+            os.replace(temporary, folder() / f"{key}.npz")
+        except OSError:
+            os.unlink(temporary)
+
+
+def load(key: str) -> Result | None:
+    """The result under ``key``, or None (also when the file is damaged)."""
+    path = folder() / f"{key}.npz"
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = dict(file)
+        os.utime(path)
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        return None
+    text = json.loads(str(arrays.pop("json")))
+    requests = metrics.Requests(**{name[2:]: values for name, values in arrays.items() if name.startswith("r_")})
+    timeline = {name[2:]: values for name, values in arrays.items() if name.startswith("t_")}
+    return Result(text["meta"], requests, text["counters"], timeline)
+
+
+def prune(most_bytes: int = MOST_BYTES) -> None:
+    """Delete the results unused for longest until the rest fit ``most_bytes``."""
+    with contextlib.suppress(OSError):
+        files = sorted(((f.stat().st_mtime, f.stat().st_size, f) for f in folder().glob("*.npz")), reverse=True)
+        total = 0
+        for _, size, file in files:
+            total += size
+            if total > most_bytes:
+                file.unlink(missing_ok=True)

@@ -1,0 +1,14 @@
+"""Workloads: trace files and synthetic generators in one canonical form, and predictions on top.
+
+Importing this reads no data and does not import pyarrow; readers do, when called.
+"""
+
+from __future__ import annotations
+
+from .canonical import write
+from .load import formats, load
+from .predictions import apply, settings
+from .synthetic import generate, generators
+from .workload import Workload, long_class
+
+__all__ = ["Workload", "apply", "formats", "generate", "generators", "load", "long_class", "settings", "write"]

@@ -1,0 +1,53 @@
+"""Reader of the Azure LLM inference traces.
+
+Source: https://github.com/Azure/AzurePublicDataset (CC-BY); cite Patel et al., Splitwise,
+ISCA 2024 (code and conversation, 2023), and Stojkovic et al., DynamoLLM, HPCA 2025 (the
+week of 2024, whose timestamps carry a time zone).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from ..errors import UserError
+from ._rows import read_csv
+from .workload import Workload
+
+__all__ = ["COLUMNS", "read"]
+
+COLUMNS: Final = ("TIMESTAMP", "ContextTokens", "GeneratedTokens")
+
+
+def read(path: str | Path) -> Workload:
+    """The trace in the CSV file ``path``; arrivals count from its earliest request.
+
+    Timestamps are exact to 0.1 µs. Rows out of order are sorted stably and counted in
+    ``description["reordered_rows"]``. Rows with 0 generated tokens say nothing about
+    serving; they are dropped and counted in ``description["dropped_rows"]``.
+
+    Raises UserError naming file, row (as an editor counts it) and field of what is wrong.
+    """
+    path = Path(path)
+    rows, ignored = read_csv(path, COLUMNS)
+    generated = rows.whole("GeneratedTokens", low=0)
+    kept = generated > 0
+    context = rows.whole("ContextTokens", low=1, among=kept)[kept]
+    # Whole tenths of a microsecond until the last step: seconds since 1970 would lose the digit.
+    ticks = rows.nanoseconds("TIMESTAMP")[kept] // 100
+    if not len(ticks):
+        raise UserError(f"{path}: field GeneratedTokens: 0 in all {len(rows)} rows; a trace needs answered requests")
+    description = {
+        "source": str(path),
+        "format": "azure",
+        "parameters": {},
+        "seed": 0,
+        "rows": len(ticks),
+        "dropped_rows": len(rows) - len(ticks),
+        "reordered_rows": int(np.count_nonzero(ticks < np.maximum.accumulate(ticks))),
+        "ignored_columns": ignored,
+    }
+    arrival_s = (ticks - ticks.min()) / 1e7
+    return Workload.of(arrival_s, context, generated[kept], name=path.stem, description=description)

@@ -1,0 +1,172 @@
+"""The command line as a user meets it: results, and one line for every mistake."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tailrace.cli import main
+
+
+class Outcome(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def tailrace(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Any:
+    """Call the command line in this process, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: str) -> Outcome:
+        monkeypatch.setattr(sys, "argv", ["tailrace", *arguments])
+        with pytest.raises(SystemExit) as left:
+            main()
+        out, err = capsys.readouterr()
+        return Outcome(int(left.value.code or 0), out, err)
+
+    return call
+
+
+SMALL = ("qba:requests=300", "--engine", "qba")
+
+
+def test_simulate_prints_a_table_and_json(tailrace: Any) -> None:
+    shown = tailrace("simulate", *SMALL)
+    assert shown.code == 0
+    assert "fcfs" in shown.out
+    found = json.loads(tailrace("simulate", *SMALL, "--json").out)
+    assert set(found) >= {"workload", "engine", "results"}
+    (result,) = found["results"]
+    assert result["policy"] == "fcfs"
+    assert result["predictions"] == "oracle"
+    assert result["counts"]["completed"] == 300
+    assert set(result["metrics"]) == {"wait_s", "ttft_s", "tpot_s", "tbt_s", "e2e_s"}
+    assert set(result["metrics"]["wait_s"]) >= {"mean", "p50", "p90", "p95", "p99", "p999", "max"}
+    assert set(result["by_true_class"]) == {"short", "long"}
+    assert result["rules"]["order_scope"] == "waiting"
+
+
+def test_compare_writes_report_and_requests(tailrace: Any, tmp_path: Path) -> None:
+    call = ("compare", *SMALL, "--policies", "fcfs,qba:k=3", "--jobs", "1", "--seeds", "2", "--requests", "r.parquet")
+    shown = tailrace(*call)
+    assert shown.code == 0, shown.err
+    assert "report: tailrace-report.html" in shown.out
+    page = (tmp_path / "tailrace-report.html").read_text()
+    assert "tailrace compare qba:requests=300" in page
+    import pyarrow.parquet as pq
+
+    table = pq.read_table("r.parquet")
+    assert table.num_rows == 600
+    assert set(table["policy"].to_pylist()) == {"fcfs", "qba:k=3"}
+    found = json.loads(tailrace(*call, "--json").out)
+    assert [r["label"] for r in found["results"]] == ["fcfs", "qba:k=3"]
+    low, high = found["results"][0]["metrics"]["wait_s"]["ci"]["mean"]
+    assert low <= found["results"][0]["metrics"]["wait_s"]["mean"] <= high
+    assert found["seeds"] == [0, 1]
+
+
+def test_same_inputs_same_bytes(tailrace: Any) -> None:
+    call = ("compare", *SMALL, "--policies", "fcfs,psf", "--jobs", "1", "--no-cache", "--json", "--report", "")
+    assert tailrace(*call).out == tailrace(*call).out
+
+
+def test_policies_lists_everything(tailrace: Any) -> None:
+    names = {p["name"] for p in json.loads(tailrace("policies", "--json").out)["policies"]}
+    assert names >= {"fcfs", "priority", "vllm_fcfs", "vllm_priority", "sjf", "srpt", "sarathi", "psf", "aa", "qba"}
+    shown = tailrace("policies").out
+    assert "aging_quantile" in shown
+    assert "llama-3-8b-a100-derived" in shown
+
+
+MISTAKES = [
+    (["simulate", *SMALL, "--policy", "qbb"], "unknown policy 'qbb' (did you mean 'qba'?)"),
+    (["simulate", *SMALL, "--policy", "qba:kk=3"], "unknown parameter 'kk' (did you mean 'k'?)"),
+    (["simulate", *SMALL, "--policy", "qba:k=0"], "k=0 is outside [1, inf) requests"),
+    (["simulate", *SMALL, "--policy", "qba:k=two"], "k=two must be a whole number"),
+    (["simulate", *SMALL, "--policy", "qba:k"], "'k' is not key=value"),
+    (["simulate", *SMALL, "--policy", "fcfs:k=1"], "unknown parameter 'k' (it has none)"),
+    (["simulate", *SMALL, "--policy", "no.such:Thing"], "cannot load policy 'no.such:Thing'"),
+    (["simulate", *SMALL, "--policy", "json:JSONDecoder"], "is not a policy"),
+    (["simulate", "qbb:requests=3"], "neither a file nor a generator (did you mean 'qba'?)"),
+    (["simulate", "qba:rate=3"], "unknown parameter 'rate'"),
+    (["simulate", "nowhere.csv"], "nowhere.csv"),
+    (["simulate", "qba", "--engine", "vlm_v1"], "unknown engine 'vlm_v1' (did you mean 'vllm_v1'?)"),
+    (["simulate", "qba", "--engine", "qba:token_budgt=3"], "(did you mean 'token_budget'?)"),
+    (["simulate", "qba", "--engine", "qba:token_budget=0"], "token_budget=0 must be a whole number of at least 1"),
+    (["simulate", "qba", "--engine", "qba:kv_tokens=many"], "kv_tokens='many' must be a whole number"),
+    (["simulate", "qba", "--engine", "qba:watermark=1.5"], "watermark: 1.5 must be a share in [0, 1)"),
+    (["simulate", "qba", "--engine", "qba:evict=swap"], "'swap' needs a host KV tier"),
+    (["simulate", "qba", "--engine", "missing.toml"], "missing.toml: No such file"),
+    (["simulate", "qba", "--latency", "llama-3-8b"], "unknown latency model 'llama-3-8b'"),
+    (["simulate", "qba", "--engine", "vllm_v1", "--latency", "piecewise:constant_s=0.01"], "give kv_tokens="),
+    (["simulate", "qba", "--predictions", "label:eps=1"], "unknown parameter 'eps'"),
+    (["simulate", "qba", "--rate-scale", "0"], "rate scale 0 must be above 0"),
+    (["simulate"], "Missing argument"),
+    (["simulate", "qba", "--polcy", "fcfs"], "--polcy"),
+    (["frobnicate"], "frobnicate"),
+    (["compare", *SMALL, "--policies", "k=5,fcfs"], "comes before any name"),
+    (["compare", *SMALL, "--policies", "fcfs,fcfs"], "policy 'fcfs' is named twice"),
+    (["compare", *SMALL, "--policies", "fcfs", "--jobs", "1", "--report", "/proc/nowhere/r.html"], "cannot be written"),
+    (["simulate", *SMALL, "--requests", "/proc/nowhere/r.parquet"], "cannot be written"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), MISTAKES, ids=[" ".join(m[0])[:60] for m in MISTAKES])
+def test_a_mistake_is_one_line_and_status_2(tailrace: Any, tmp_path: Path, arguments: list[str], message: str) -> None:
+    shown = tailrace(*arguments)
+    assert shown.code == 2
+    assert message in shown.err
+    assert shown.err.startswith("tailrace: ")
+    assert shown.err.count("\n") == 1
+    assert shown.out == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_engine_from_a_file(tailrace: Any, tmp_path: Path) -> None:
+    (tmp_path / "e.toml").write_text('engine = "qba"\ntoken_budget = 64\nwatermark = 0.5\n')
+    found = json.loads(tailrace("simulate", "qba:requests=50", "--engine", "e.toml", "--json").out)
+    assert found["engine"]["token_budget"] == 64
+    assert found["results"][0]["rules"]["watermark"] == 0.5
+    (tmp_path / "e.json").write_text('{"engine": "qba", "token_budget": 1.5}')
+    assert "token_budget=1.5 must be a whole number" in tailrace("simulate", "qba", "--engine", "e.json").err
+    (tmp_path / "bad.toml").write_text("token_budget = = 3")
+    assert "bad.toml: " in tailrace("simulate", "qba", "--engine", "bad.toml").err
+    (tmp_path / "list.yaml").write_text("- 1\n- 2\n")
+    assert "must hold settings" in tailrace("simulate", "qba", "--engine", "list.yaml").err
+
+
+def test_help_is_quick_and_light() -> None:
+    text = (
+        "import sys; sys.argv = ['tailrace', '--help']\nimport tailrace\nfrom tailrace.cli import main\ntry: main()\n"
+    )
+    text += "except SystemExit: pass\nheavy = {'numba', 'numpy', 'matplotlib', 'pyarrow', 'scipy', 'torch', 'vllm'}\n"
+    text += "print(sorted(heavy & set(sys.modules)))"
+    shown = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    assert "compare" in shown.stdout
+    assert shown.stdout.splitlines()[-1] == "[]"
+
+
+def test_version(tailrace: Any) -> None:
+    assert tailrace("--version") == (0, "tailrace 0.1.0\n", "")
+
+
+def test_ctrl_c_exits_130() -> None:
+    call = [sys.executable, "-c", "import sys; sys.argv[0] = 'tailrace'; from tailrace.cli import main; main()"]
+    call += ["compare", "poisson:requests=400000", "--policies", "fcfs,srpt", "--report", "", "--no-cache"]
+    process = subprocess.Popen(call, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    time.sleep(3)
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130, err
+    assert "interrupted" in err
+    assert "Traceback" not in err

@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+import os
+import re
+import stat
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tailrace.errors import UserError
+from tailrace.report import write_html
+from tailrace.report.html import page
+
+from .report_documents import document, result, run
+
+EVIL = "<script>alert(1)</script>\"'&"
+VOID = {"meta", "br", "hr", "img", "input", "link"}
+
+
+class Tags(HTMLParser):
+    """Checks nesting, and keeps all tags and the text of cells."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(text)
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def two() -> tuple[dict[str, Any], list[Any]]:
+    return document(result("fcfs", 1.0), result("qba", 2.0)), [("fcfs", run()), ("qba", run(scale=2.0))]
+
+
+def test_page_begins_with_what_was_run() -> None:
+    text = page(*two(), "tailrace compare qba: --report r.html", "9.8.7")
+    body = text[text.index("<body>") : text.index("<h2>")]
+    for shown in ("qba: 3,000 requests over 92.6 s (32.4 a second)", "128 tokens a step", "oracle", "tailrace 9.8.7"):
+        assert shown in body
+    assert "<code>tailrace compare qba: --report r.html</code>" in body
+    assert body.index("9.8.7") < body.index("<code>")
+
+
+def test_page_is_well_formed_and_its_ids_unique() -> None:
+    tags = Tags(page(*two(), "c", "v")).seen
+    ids = [attrs["id"] for _, attrs in tags if "id" in attrs]
+    assert len(set(ids)) == len(ids)
+    assert sum(tag == "svg" for tag, _ in tags) == 6
+
+
+def test_page_needs_nothing_from_elsewhere() -> None:
+    text = page(*two(), "c", "v")
+    for tag, attrs in Tags(text).seen:
+        assert tag not in ("link", "img", "iframe", "object")
+        assert not {"src", "srcset", "action"} & set(attrs)
+        assert all((attrs.get(name) or "#").startswith("#") for name in ("href", "xlink:href"))
+    assert not re.findall(r"https?:", re.sub(r'xmlns(:\w+)?="[^"]*"', "", text))
+    assert "@import" not in text
+    assert "url(" not in re.sub(r"url\(#", "", text)
+
+
+def test_hostile_names_are_escaped_everywhere() -> None:
+    doc = document(
+        result(f"x {EVIL}", 1.0, predictions=EVIL, params={EVIL: EVIL}, rules={EVIL: EVIL}, load_state=EVIL),
+        result("b", 2.0, by_class={EVIL: result("b", 1.0), "c": result("b", 1.0)}),
+    )
+    doc["workload"] = {"name": EVIL, EVIL: EVIL, "nested": {EVIL: [EVIL]}}
+    doc["engine"] = {**doc["engine"], "name": EVIL, "latency": {"name": EVIL, "summary": EVIL}}
+    text = page(doc, [(f"x {EVIL}", run())], EVIL, EVIL)
+    tags = Tags(text).seen
+    assert sum(tag == "script" for tag, _ in tags) == 1
+    assert "<script>alert" not in text
+
+
+def test_the_same_report_is_the_same_bytes(tmp_path: Path) -> None:
+    paths = [write_html(tmp_path / name, *two(), "c", "v") for name in ("a.html", "b.html")]
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+
+
+def test_best_cells_and_sort_values_are_marked() -> None:
+    text = page(*two(), "c", "v")
+    table = text[text.index('<table class="sortable">') :]
+    table = table[: table.index("</table>")]
+    assert '<td class="best" data-value="5.0">5.00</td>' in table
+    assert '<td class="" data-value="10.0">10.0</td>' in table
+    assert "<button" not in table
+    assert table.index(">fcfs") < table.index(">qba")
+    assert "<small title" in table[table.index(">qba") :]
+    assert "aria-sort" in text
+
+
+def test_several_seeds_show_intervals() -> None:
+    doc = document(result("fcfs", 1.0, half=0.1), result("qba", 2.0, half=0.1), seeds=3)
+    text = page(doc, [("fcfs", run()), ("fcfs", run(seed=2)), ("qba", run())], "c", "v")
+    assert "<small>4.50 to 5.50</small>" in text
+    assert "0 to 2 (means)" in text
+    assert "Curves and timelines show the first seed alone" in text
+
+
+def test_load_is_explained() -> None:
+    doc = document(result("a", 1.0, load_state="OVERLOADED"), result("b", 1e-5))
+    assert "a: OVERLOADED. That means arrivals outran the engine" in page(doc, [], "c", "v")
+    assert "No queueing: policy cannot matter" in page(document(result("b", 1e-5)), [], "c", "v")
+
+
+def test_page_of_runs_in_which_nothing_happened() -> None:
+    empty = result("a", None, by_true_class={}, by_predicted_class={}, throughput={"output_tokens_per_s": None})
+    for doc in (document(empty), document(empty, result("b", 1.0)), document()):
+        Tags(page(doc, [], "c", "v"))
+
+
+def test_many_tenants_are_cut_short() -> None:
+    one = result("a", 1.0)
+    tenants = {f"tenant {i}": {**one, "counts": {"submitted": i, "completed": i}} for i in range(40)}
+    text = page(document(result("a", 1.0, by_tenant=tenants)), [], "c", "v")
+    assert "The 12 largest; 28 more are in the JSON output." in text
+    assert "tenant 39" in text
+    assert "tenant 3<" not in text
+
+
+def test_parent_folders_are_made_and_nothing_else_is_left(tmp_path: Path) -> None:
+    path = write_html(tmp_path / "new" / "deep" / "r.html", *two(), "c", "v")
+    assert path.read_text("utf-8").startswith("<!doctype html>")
+    assert [p.name for p in path.parent.iterdir()] == ["r.html"]
+    umask = os.umask(0)
+    os.umask(umask)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o666 & ~umask
+
+
+def test_unwritable_paths_are_one_clear_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    for path in (tmp_path / "file" / "r.html", tmp_path, tmp_path / ("x" * 300)):
+        with pytest.raises(UserError, match=r"cannot be written|is a folder") as caught:
+            write_html(path, document(result("a", 1.0)), [], "c", "v")
+        assert "\n" not in str(caught.value)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["file"]
+
+
+def test_an_old_report_survives_a_failed_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "r.html"
+    path.write_text("old")
+
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("tailrace.files.os.replace", fail)
+    with pytest.raises(UserError, match="No space left on device"):
+        write_html(path, document(result("a", 1.0)), [], "c", "v")
+    assert path.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["r.html"]
+
+
+@pytest.mark.parametrize("module", ["jinja2", "matplotlib"])
+def test_missing_packages_are_named(module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.split(".")[0] == module]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(UserError, match=r"pip install 'tailrace\[report\]'"):
+        write_html(tmp_path / "r.html", *two(), "c", "v")
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,205 @@
+"""Random small runs for the engine and the reference: crowded, short of KV, every rule in play.
+
+All times are sums of powers of two, so both engines compute the very same floats.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tailrace import params as parameters
+from tailrace.config import EngineConfig
+from tailrace.hooks import Policy
+from tailrace.latency import Latency, PiecewiseParams, ProfiledParams
+from tailrace.registry import POLICIES
+from tailrace.rules import EngineRules, merge
+from tailrace.sim.run import Instance
+from tailrace.workloads.workload import Workload
+
+from .oracles import AA, ORACLES, QBA
+from .reference import Machine, Oracle, Reference, Req, Work
+from .sink import Sink, SinkOracle, SinkParams
+
+TICK = 2.0**-10
+PIECEWISE = PiecewiseParams(constant_s=4 * TICK, per_token_s=TICK / 4, knee_tokens=8)
+PROFILED = ProfiledParams(4 * TICK, TICK / 256, TICK / 128, TICK / 4, TICK / 512, TICK / 128, TICK / 8)
+
+
+@dataclass
+class Case:
+    """One run: what both engines are given."""
+
+    label: str
+    workload: Workload
+    policy: type[Policy]
+    params: Any
+    config: EngineConfig
+    latency: Latency
+    oracle: Oracle
+
+    def instance(self) -> Instance:
+        return Instance(self.workload, self.policy, self.params, self.config, self.latency)
+
+    def reference(self) -> Reference:
+        w = self.workload
+        requests = [
+            Req(
+                row=i,
+                arrival=float(w.arrival_s[i]),
+                prompt=int(w.prompt_tokens[i]),
+                output=int(w.output_tokens[i]),
+                predicted=int(w.predicted_output_tokens[i]),
+                is_long=bool(w.predicted_class[i]),
+                priority=int(w.priority[i]),
+            )
+            for i in range(len(w))
+        ]
+        rules = merge(self.config.rules, self.policy.rules(self.params), self.policy.name)
+        c = self.config
+        return Reference(requests, rules, self.oracle, machine(c.token_budget, c.max_seqs, c.kv_tokens, self.latency))
+
+
+def machine(budget: int, max_seqs: int, kv_tokens: int, latency: Latency) -> Machine:
+    """The reference's engine, with the latency models' formulas written out."""
+    cost = latency.cost
+    if isinstance(cost, PiecewiseParams):
+        c0, slope, knee = cost
+
+        def flat(work: list[Work]) -> float:
+            return c0 + slope * max(0, sum(w.tokens for w in work) - knee)
+
+        return Machine(budget, max_seqs, kv_tokens, flat, lambda q, kv: slope * q, lambda m, kv: slope * m)
+    assert isinstance(cost, ProfiledParams)
+    base, a, b, c, d, read, seq = cost
+
+    def chunk(q: int, kv: int) -> float:
+        return a * q * q + b * q * kv + c * q + d * kv if q else 0.0
+
+    def decode(m: int, kv: int) -> float:
+        return m * (read * kv + seq)
+
+    def total(work: list[Work]) -> float:
+        chunks = sum(chunk(w.tokens, w.req.computed) for w in work if not w.decode)
+        tokens = [w.tokens for w in work if w.decode]
+        reads = sum(w.req.computed for w in work if w.decode) * (sum(tokens) / max(1, len(tokens)))
+        return base + chunks + read * reads + seq * sum(tokens)
+
+    return Machine(budget, max_seqs, kv_tokens, total, chunk, decode)
+
+
+def draw_workload(rng: random.Random, most: int) -> Workload:
+    """20 or more requests in bursts, some at the same instant, a few that never fit."""
+    n = rng.randint(20, most)
+    gap = rng.choice([0, 4, 16, 64])
+    clock, arrivals = 0, []
+    for _ in range(n):
+        clock += rng.choice([0, 0, 1, 2]) * gap
+        arrivals.append(clock * TICK)
+    long = [rng.random() < 0.4 for _ in range(n)]
+    return Workload.of(
+        arrivals,
+        [rng.randint(1, 60) for _ in range(n)],
+        [rng.choice([1, 2, rng.randint(1, 40 if is_long else 8)]) for is_long in long],
+        name="random",
+        predicted_class=[int(is_long) for is_long in long],
+        predicted_output_tokens=[rng.randint(1, 40) for _ in range(n)],
+        priority=[rng.randint(-2, 3) for _ in range(n)],
+    )
+
+
+def draw_rules(rng: random.Random, in_flight: tuple[int, ...]) -> EngineRules:
+    """Any rules that go together."""
+    pick = rng.choice
+    cap = pick([0, 0, 7, 16])
+    return EngineRules(
+        order_scope=pick(["waiting", "all"]),
+        phase_order=pick(["ranked", "running_first", "decode_first", "prefill_first", "prefill_alone"]),
+        continuation_first=pick([True, False]),
+        admit=pick(["chunk", "prompt", "projected"]),
+        watermark=pick([0.0, 0.05, 0.3]),
+        blocked_head=pick(["stop", "skip"]),
+        chunk_cap=cap,
+        decode_cap=pick([0, 0, 3]),
+        misfit=pick(["stop", "skip"]),
+        min_last_chunk=pick([0, 0, 2]),
+        victim="tail",
+        may_preempt_at_cap=pick([True, False]),
+        projection=pick(["chunk", "live_prompt", "live_growth_prompt"]),
+        kv_short=pick(["preempt", "stall"]),
+        admit_after_preemption=pick([True, False]),
+        reserve_full_isl=pick([True, False]),
+        decode_block_tokens=pick([1, 1, 8]),
+        prefill_emits=pick([True, False]),
+        kv_limit=pick(["enforced", "enforced", "enforced", "reported"]),
+        block_tokens=pick([1, 16]),
+        steps_in_flight=pick(in_flight),
+    )
+
+
+def draw_sink(rng: random.Random) -> SinkParams:
+    limited = rng.random() < 0.4
+    return SinkParams(
+        order=rng.randrange(4),
+        protect=rng.choice([0, 20, 50]),
+        hold=rng.choice([0, 30]),
+        tokens=rng.choice([0, 9]) if limited else 0,
+        seqs=rng.choice([0, 4]) if limited else 0,
+        seconds=rng.choice([0.0, TICK / 8, 2 * TICK, 16 * TICK]) if limited else 0.0,
+    )
+
+
+def _aging(rng: random.Random) -> dict[str, Any]:
+    return {
+        "aging_quantile": rng.choice([0.0, 0.5, 0.75, 1.0]),
+        "reference": rng.choice(["history_long", "history_all", "queue"]),
+        "window": rng.choice([4, 8, 16]),
+        "min_samples": rng.choice([1, 3]),
+    }
+
+
+def _oracle(values: dict[str, Any]) -> dict[str, Any]:
+    """Parameters under the oracle's names."""
+    short = {"aging_quantile": "gamma", "min_samples": "least"}
+    return {short.get(name, name): value for name, value in values.items()}
+
+
+def draw_policy(rng: random.Random, name: str) -> tuple[type[Policy], Any, Oracle]:
+    """The policy ``name`` with random parameters, and its oracle."""
+    if name == "sink":
+        sink = draw_sink(rng)
+        return Sink, sink, SinkOracle(sink)
+    cls: type[Policy] = POLICIES.get(name)
+    values: dict[str, Any] = {}
+    oracle: Callable[[], Oracle] = ORACLES[name]
+    if name == "aa":
+        values = _aging(rng)
+        oracle = lambda: AA(**_oracle(values))  # noqa: E731
+    if name == "qba":
+        values = {"k": rng.randint(1, 4), "debts": rng.choice(["frozen", "accumulate"]), **_aging(rng)}
+        oracle = lambda: QBA(**_oracle(values))  # noqa: E731
+    assert cls.Params is not None
+    return cls, parameters.build(cls.Params, values, name), oracle()
+
+
+def draw(name: str, seed: int, in_flight: tuple[int, ...] = (1, 2), most: int = 40) -> Case:
+    """Case ``seed`` of policy ``name``."""
+    rng = random.Random(f"{name} {seed}")
+    workload = draw_workload(rng, most)
+    policy, params, oracle = draw_policy(rng, name)
+    rules = draw_rules(rng, in_flight)
+    if name in ("sink", "vllm_priority", "sarathi"):
+        rules = dataclasses.replace(rules, victim=rng.choice(["tail", "hook"]))
+    kv_tokens = rng.choice([96, 112, 160, 256])
+    config = EngineConfig("random", rng.choice([5, 16, 48]), rng.choice([0, 3, 8]), kv_tokens, rules)
+    cost = PROFILED if name in PROFILED_TOO and rng.random() < 0.3 else PIECEWISE
+    latency = Latency("random", cost, None, "")
+    return Case(f"{name} {seed}", workload, policy, params, config, latency, oracle)
+
+
+PROFILED_TOO = ("sink", "qba")
+"""Policies that are also compiled for the profiled model; one is enough for the engine."""
+NAMES = (*ORACLES, "sink")

@@ -1,0 +1,78 @@
+"""The engine against the reference, step by step: who works how much, who leaves, who enters, when."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tailrace.sim.instance import DRAINED
+from tailrace.sim.run import Instance
+
+from .cases import NAMES, Case, draw
+from .reference import Reference, Step
+from .sink import SinkOracle
+
+
+def latest(run: Instance) -> tuple[list[tuple[int, int, int]], list[int], list[int]]:
+    """The step that started last: ``[(row, tokens, blocks)]``, evicted, admitted."""
+    e = run.engine
+    width = len(e.slots.items)
+    slot = int(e.core.first_slot[0] + e.core.in_flight[0] - 1) % width
+    base, count = slot * len(e.seats.run), int(e.slots.items[slot])
+    work = [(int(e.items.row[i]), int(e.items.tokens[i]), int(e.items.blocks[i])) for i in range(base, base + count)]
+    evicted = [int(row) for row in e.seats.evicted[: int(e.plan.evicted[0])]]
+    return work, evicted, [int(row) for row in e.seats.admitted[: int(e.plan.admitted[0])]]
+
+
+def expected(step: Step) -> tuple[list[tuple[int, int, int]], list[int], list[int]]:
+    work = [(w.req.row, w.tokens, w.blocks) for w in step.work]
+    return work, [r.row for r in step.evicted], [r.row for r in step.admitted]
+
+
+def compare(case: Case, most: int = 4000) -> Reference:
+    """Run both to the end. Raises AssertionError at the first step that differs."""
+    run, ref = case.instance(), case.reference()
+    requests = list(ref.later)
+    for number in range(most):
+        before = int(run.records.counters["steps"][0])
+        code = run.advance(steps=1)
+        step = ref.advance()
+        where = f"{case.label}, step {number}\n{case.config}\n{case.params}"
+        if step is None:
+            assert run.records.counters["steps"][0] == before, where
+            assert code == DRAINED or (ref.waiting or ref.running), where
+            break
+        assert latest(run) == expected(step), where
+        assert run.engine.core.clock_s[0] == ref.clock, where
+        assert [int(row) for row in run.engine.seats.run[: int(run.engine.core.running[0])]] == [
+            r.row for r in ref.running
+        ], where
+        assert (run.engine.plan.pressure[0], run.engine.plan.escapes[0]) == (step.pressure, step.escapes), where
+    else:
+        raise AssertionError(f"{case.label}: no end after {most} steps")
+    _outcomes(case, run, requests)
+    return ref
+
+
+def _outcomes(case: Case, run: Instance, requests: list[Any]) -> None:
+    table, out = run.buffers.table, run.records.out
+    for name in ("started", "first_token", "finish"):
+        source = out if name == "finish" else table
+        want = [np.nan if getattr(r, name) is None else getattr(r, name) for r in requests]
+        np.testing.assert_array_equal(source[f"{name}_s"], want, err_msg=f"{case.label} {name}")
+    assert [r.delivered for r in requests] == table["generated_tokens"].tolist(), case.label
+    assert [r.preemptions for r in requests] == table["preemptions"].tolist(), case.label
+    assert [r.attained for r in requests] == table["attained_tokens"].tolist(), case.label
+    if isinstance(case.oracle, SinkOracle):
+        for name in ("admitted", "first", "progress", "prefilled", "preempted", "removed"):
+            told = getattr(run.engine.state.told, name)
+            assert [case.oracle.told[name, r.row] for r in requests] == told.tolist(), f"{case.label} {name}"
+        assert run.engine.state.told.steps[0] == run.records.counters["steps"][0]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_step_is_as_in_the_reference(name: str) -> None:
+    for seed in range(90 if name == "sink" else 25):
+        compare(draw(name, seed))

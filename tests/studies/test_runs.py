@@ -1,0 +1,133 @@
+"""Runs from texts: parsing, the cache, seeds, and the published numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tailrace.errors import UserError
+from tailrace.studies import runs, store
+from tailrace.studies.runs import Job
+
+
+@pytest.fixture
+def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """An empty run cache (compiled code stays where it is)."""
+    monkeypatch.setattr(store, "folder", lambda: tmp_path)
+    return tmp_path
+
+
+def test_policy_texts() -> None:
+    assert runs.parse_policy("qba:k=3,window=10").params.window == 10
+    assert runs.parse_policy("qba:k=3").label == "qba:k=3"
+    assert runs.parse_policy("qba:k=5").label == "qba"
+    assert runs.parse_policy("qba:reference=queue").label == "qba:reference=queue"
+    assert [p.label for p in runs.parse_policies("fcfs,qba,k=2,psf")] == ["fcfs", "qba:k=2", "psf"]
+
+
+def test_a_result_is_kept_and_a_damaged_one_is_made_again(cache: Path) -> None:
+    job = Job("qba:requests=60", "fcfs", "qba")
+    first = runs.run_job(job)
+    (kept,) = cache.glob("*.npz")
+    again = runs.run_job(job)
+    assert again.summary() == first.summary()
+    assert again.meta == first.meta
+    kept.write_bytes(kept.read_bytes()[:200])
+    assert runs.run_job(job).summary() == first.summary()
+    assert list(cache.glob("*.tmp")) == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"policy": "psf"},
+        {"engine": "qba:token_budget=64"},
+        {"latency": "piecewise:constant_s=0.004"},
+        {"workload": "qba:requests=61"},
+        {"predictions": "none"},
+        {"seed": 3},
+        {"rate_scale": 2.0},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_every_input_has_its_own_key(cache: Path, change: dict[str, Any]) -> None:
+    base: dict[str, Any] = {"workload": "qba:requests=60", "policy": "fcfs", "engine": "qba"}
+    runs.run_job(Job(**base))
+    runs.run_job(Job(**{**base, **change}))
+    assert len(list(cache.glob("*.npz"))) == 2
+
+
+def test_prune_drops_the_oldest(cache: Path) -> None:
+    for n in (40, 50, 60):
+        runs.run_job(Job(f"qba:requests={n}", "fcfs", "qba"))
+    size = max(f.stat().st_size for f in cache.glob("*.npz"))
+    store.prune(2 * size)
+    assert len(list(cache.glob("*.npz"))) == 2
+
+
+def test_seeds_are_means_of_each_runs_value(cache: Path) -> None:
+    document, _ = runs.compare(Job("qba:requests=200", "fcfs", "qba"), ["fcfs"], seeds=(0, 1, 2), workers=1)
+    single = [runs.run_job(Job("qba:requests=200", "fcfs", "qba", seed=s)).summary() for s in (0, 1, 2)]
+    for statistic in ("mean", "p99"):
+        values = [s["metrics"]["e2e_s"][statistic] for s in single]
+        assert document["results"][0]["metrics"]["e2e_s"][statistic] == pytest.approx(np.mean(values))
+
+
+def test_workers_give_what_one_process_gives(cache: Path) -> None:
+    job = Job("qba:requests=100", "fcfs", "qba")
+    one, _ = runs.compare(job, ["fcfs", "psf"], seeds=(0, 1), workers=1, cache=False)
+    two, _ = runs.compare(job, ["fcfs", "psf"], seeds=(0, 1), workers=2, cache=False)
+    assert one == two
+
+
+def test_mistakes_surface_before_anything_runs(cache: Path) -> None:
+    with pytest.raises(UserError, match="unknown parameter 'j'"):
+        runs.compare(Job("qba:requests=60", "fcfs", "qba"), ["fcfs", "qba:j=3"], workers=1)
+    with pytest.raises(UserError, match="names no device"):
+        runs.compare(Job("qba:requests=60", "fcfs", "vllm_v1", "piecewise"), ["fcfs"], workers=1)
+    assert list(cache.iterdir()) == []
+
+
+PUBLISHED = {
+    # Quota-Based Aging (arXiv 2610.17795), §IV at 32 requests/s: (policy, predictions) -> seconds
+    ("psf", "oracle"): {"mean": 0.83, "short": 1.24, "long": 11.10},
+    ("qba", "oracle"): {"mean": 1.42, "short": 3.44, "long": 7.64},
+    ("psf", "label:eps_sl=0.05"): {"short": 7.03},
+    ("qba", "label:eps_sl=0.1"): {"mean": 1.13, "short": 7.59, "long": 9.45},
+    ("psf", "label:eps_ls=0.4"): {"mean": 0.91, "long": 17.29},
+    ("qba", "label:eps_ls=0.4"): {"mean": 1.92, "short": 5.23, "long": 5.27},
+}
+
+
+def _waits(policy: str, predictions: str, seed: int) -> dict[str, float]:
+    job = Job("qba:rate_rps=32,requests=5000", policy, "qba", predictions=predictions, seed=seed)
+    found = runs.run_job(job, cache=False).summary()
+    by = found["by_true_class"]
+    return {
+        "mean": found["metrics"]["wait_s"]["mean"],
+        "short": by["short"]["metrics"]["wait_s"]["p99"],
+        "long": by["long"]["metrics"]["wait_s"]["p99"],
+    }
+
+
+def test_the_papers_numbers_at_32_requests_a_second() -> None:
+    """Twenty seeds, mean of each run's value: mean absolute log ratio at most 0.08."""
+    ratios = []
+    for (policy, predictions), values in PUBLISHED.items():
+        measured = [_waits(policy, predictions, seed) for seed in range(20)]
+        ratios += [np.log(np.mean([m[name] for m in measured]) / value) for name, value in values.items()]
+    assert len(ratios) == 15
+    assert np.mean(np.abs(ratios)) <= 0.08
+
+
+@pytest.mark.slow
+def test_the_azure_trace_runs_under_six_policies(azure_trace: Path, cache: Path) -> None:
+    policies = ["fcfs", "psf", "aa", "qba", "sarathi", "srpt"]
+    document, _ = runs.compare(Job(str(azure_trace), "fcfs", "vllm_v1"), policies, workers=2)
+    assert document["workload"]["requests"] == 19366
+    for result in document["results"]:
+        assert result["counts"]["completed"] == 19366, result["policy"]
+        assert result["counts"]["rejected"] == 0
