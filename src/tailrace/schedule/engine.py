@@ -9,6 +9,7 @@ figures). Planning writes the second part only.
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -189,6 +190,17 @@ class Limits(NamedTuple):
     kv_tokens: int
 
 
+def _watermark_blocks(rules: rl.EngineRules, blocks: int) -> int:
+    """Blocks kept free at admission.
+
+    A projection must stay under its share, so the reserve is rounded up. vLLM rounds down,
+    and counts the null block that holds no KV.
+    """
+    if rules.admit == "projected":
+        return math.ceil(rules.watermark * blocks)
+    return int(rules.watermark * (blocks + (1 if rules.admit == "chunk" else 0)))
+
+
 def build(
     rows: int, limits: Limits, rules: rl.EngineRules, policy: Any, params: Any, cost: Any
 ) -> tuple[Engine, Buffers]:
@@ -202,9 +214,8 @@ def build(
     for name in codes.dtype.names or ():
         core[name] = codes[name]
     blocks = limits.kv_tokens // rules.block_tokens
-    reserve = rules.watermark * blocks
     core["token_budget"], core["max_seqs"], core["total_blocks"] = limits.token_budget, most, blocks
-    core["watermark_blocks"] = int(np.ceil(reserve)) if rules.admit == "projected" else int(reserve)
+    core["watermark_blocks"] = _watermark_blocks(rules, blocks)
     core["lanes"], core["sees_all"] = lanes, policy.sees_all(params)
     core["free_blocks"], core["rows"] = blocks, rows
     engine = Engine(

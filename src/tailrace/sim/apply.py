@@ -11,7 +11,7 @@ import math
 from typing import Any
 
 from .. import hooks
-from .._jit import kernel
+from .._jit import kernel, routine
 from ..latency import StepShape, step_seconds
 from ..rules import ORDER_ALL
 from ..schedule.engine import EVICTED, LAST, NONE, PART, STEADY
@@ -169,10 +169,19 @@ def complete(e: Any, r: Any, slot: int, now: float) -> None:
             if e.table.generated_tokens[row] >= e.rows.output_tokens[row]:
                 _finish(e, r, row, hooks.FINISHED, now)
                 finished += 1
+            elif e.table.phase[row] == WAITING:
+                _requeue(e, row, now)
     if finished > 0:
         _compact(e)
     sample(e, r, now)
     hooks.after_step(e.table, items.row[base : base + count], e.slots.step_s[slot], now, e.state, e.params)
+
+
+@routine
+def _requeue(e: Any, row: int, now: float) -> None:
+    """A preempted row got tokens of a step that was under way: its key may have changed."""
+    discard(e, row)
+    add(e, row, now)
 
 
 @kernel
