@@ -1,16 +1,19 @@
-.PHONY: demo test check bench clean
+.PHONY: demo test check bench parity clean
 
 demo:   ## compare four policies on traffic made on the spot, and write a report
 	@scripts/demo
 
-test:   ## everything: format, lint, types, imports, all tests
+test:   ## everything: format, lint, types, imports, all tests, and the comparison with vLLM
 	@scripts/test
 
 check:  ## format, lint, types, imports
 	@scripts/check
 
+parity: ## our engine against vLLM's own scheduler, 20,000 steps a case
+	@scripts/vllm run parity --cases all --steps 20000
+
 bench:  ## the simulator's own speed
 	@scripts/bench
 
 clean:
-	rm -rf .venv .cache out build .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-vllm .cache out build .mypy_cache .pytest_cache .ruff_cache

@@ -19,16 +19,30 @@ import hashlib
 import inspect
 import os
 import platform
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, TypeVar, cast
 
 import numba
+import numba.core.errors
 import numpy as np
 from numba.extending import overload, register_jitable
 
-__all__ = ["ENABLED", "Entry", "cache_root", "columns", "entry", "generic", "kernel", "register", "routine", "where"]
+__all__ = [
+    "ENABLED",
+    "CompileError",
+    "Entry",
+    "cache_root",
+    "columns",
+    "entry",
+    "generic",
+    "kernel",
+    "register",
+    "routine",
+    "where",
+]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -126,6 +140,7 @@ def register(
     functions: Mapping[str, Callable[..., Any]],
     sources: Iterable[str] = (),
     traits: Iterable[str] = (),
+    owner: str = "",
 ) -> None:
     """Give class ``cls`` all its implementations, and its traits for `where`, at once.
 
@@ -143,7 +158,9 @@ def register(
             raise ValueError(f"{cls.__qualname__}: no hook is called {name!r}")
         want, have = _arguments(_defaults[name]), _arguments(function)
         if want != have:
-            raise ValueError(f"{cls.__qualname__}.{name} takes ({', '.join(have)}), must take ({', '.join(want)})")
+            raise ValueError(
+                f"{owner or cls.__qualname__}.{name} takes ({', '.join(have)}), must take ({', '.join(want)})"
+            )
     # numba names compiled symbols after a class's bare name. Two classes called alike would
     # share symbols, and one policy would silently run as the other.
     cls.__name__ = f"{cls.__module__}.{cls.__qualname__}".replace(".", "_")
@@ -175,14 +192,56 @@ def cache_root() -> Path:
     return Path(platformdirs.user_cache_dir("tailrace"))
 
 
+def source_files() -> list[str]:
+    """Our own files that may be compiled into an entry."""
+    here = Path(__file__).parent
+    return [
+        str(f) for part in _KERNEL_PATHS for f in sorted([here / part, *(here / part).rglob("*.py")]) if f.is_file()
+    ]
+
+
 def source_digest(extra: Iterable[str] = ()) -> str:
     """Hash of all text that may be compiled into an entry, and of the compiler's version."""
-    here = Path(__file__).parent
-    files = [f for part in _KERNEL_PATHS for f in sorted([here / part, *(here / part).rglob("*.py")]) if f.is_file()]
     digest = hashlib.sha256(f"{numba.__version__} {np.__version__} {platform.python_version()}".encode())
-    for file in [*files, *map(Path, extra)]:
+    for file in map(Path, [*source_files(), *extra]):
         digest.update(file.name.encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()[:16]
+
+
+class CompileError(Exception):
+    """A kernel that numba cannot compile: one line with file, line and reason."""
+
+
+def _reason(text: str, files: Iterable[str]) -> str:
+    """What of numba's pages of text a policy's author needs."""
+    names = {Path(file).name for file in files}
+    places = [
+        (match.start(), f"{Path(match[1]).name} line {match[2]}")
+        for match in re.finditer(r'File "([^"]+)", line (\d+)', text)
+        if Path(match[1]).name in names
+    ]
+    reasons = [m for m in re.finditer(_REASONS, text) if "Failed in nopython" not in m[0]]
+    where = places[0][1] if places else ", ".join(sorted(names)) if len(names) < 4 else "a hook"
+    why = " ".join(reasons[-1][0].split()) if reasons else "it is not the Python that numba compiles"
+    for sign, meaning in _MEANINGS.items():
+        if sign in why:
+            why = meaning
+    return f"{where}: {why[:200]}"
+
+
+_MEANINGS = {
+    "NRT required": "it makes a list, an array or another object; hooks cannot allocate",
+    "Only accept returning of array": "it returns a new array; hooks cannot allocate",
+    "<function refresh": "key must return an int and a float",
+}
+
+
+_REASONS = (
+    r"(NameError: [^\n]+|Untyped global name[^\n]+|Unknown attribute '\w+'|Use of unsupported[^\n]+"
+    r"|Cannot unify[^\n]+|NRT required but not enabled|Only accept returning of array[^\n]+|Invalid use of[^\n]+"
+    r"|No conversion from [^\n]+|No implementation of function Function\([^\n]{0,80}|Can't unbox[^\n]+"
+    r"|has no attribute[^\n]+)"
+)
 
 
 class Entry:
@@ -209,8 +268,11 @@ class Entry:
             return cast(Callable[..., Any], dispatcher)
 
         def first(*args: Any) -> Any:
-            with _compiling():
-                dispatcher.compile(tuple(numba.typeof(arg) for arg in args))
+            try:
+                with _compiling():
+                    dispatcher.compile(tuple(numba.typeof(arg) for arg in args))
+            except numba.core.errors.NumbaError as error:
+                raise CompileError(_reason(str(error), extra or source_files())) from None
             self._known.add((extra, classes))
             return dispatcher(*args)
 

@@ -29,6 +29,8 @@ from __future__ import annotations
 import collections
 import inspect
 import math
+import os
+import sys
 from collections.abc import Callable
 from typing import Any, ClassVar, Final, NamedTuple, TypeVar
 
@@ -36,6 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _jit
+from .errors import nearest
 from .registry import POLICIES
 
 __all__ = ["ABORTED", "EVERY_STEP", "FINISHED", "LANES", "ON_PROGRESS", "REJECTED", "STATIC"]
@@ -244,6 +247,21 @@ def _register(cls: type[Policy]) -> None:
         cls.Params = collections.namedtuple("Params", (), module=cls.__module__)  # type: ignore[misc]
         cls.Params.__qualname__ = f"{cls.__qualname__}.Params"
     hooks = {hook: getattr(cls, hook) for hook in HOOKS if hasattr(cls, hook)}
+    for name in vars(cls):
+        if not name.startswith("_") and name not in HOOKS and not hasattr(Policy, name):
+            raise ValueError(f"{cls.__qualname__}: a policy has no {name!r}{nearest(name, (*HOOKS, *_SETTINGS))}")
+    _jit.register(cls.Params, hooks, _foreign_sources(cls), [KEYS[cls.keys]], cls.__qualname__)
+
+
+_SETTINGS: Final = ("rules", "make_state", "make_scratch", "sees_all", "keys", "lanes", "Params", "rules_alone")
+
+
+def _foreign_sources(cls: type) -> list[str]:
+    """The policy's file, and every module loaded from its folder: hooks may use kernels and
+    constants of theirs, and an edit there must compile the policy again."""
     file = inspect.getsourcefile(cls)
-    foreign = [file] if file and not cls.__module__.startswith("tailrace.") else []
-    _jit.register(cls.Params, hooks, foreign, [KEYS[cls.keys]])
+    if file is None or cls.__module__.startswith("tailrace."):
+        return []
+    folder = os.path.dirname(os.path.abspath(file)) + os.sep
+    loaded = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
+    return sorted({file, *(f for f in loaded if f and os.path.abspath(f).startswith(folder) and f.endswith(".py"))})

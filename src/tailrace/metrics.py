@@ -135,9 +135,11 @@ def load_state(r: Requests, waiting_at_end_of_arrivals: int) -> str:
 
     Two signs: the queue at the end of arrivals exceeds 10 % of all requests, and the
     second half's mean wait is over twice the first half's (and over one millisecond).
-    Both: OVERLOADED; either: BACKLOGGED.
+    Both: OVERLOADED; either: BACKLOGGED. Where nobody waited a millisecond: STABLE.
     """
     n = len(r.arrival_s)
+    if not (r.wait_s > 1e-3).any():
+        return "STABLE"
     long_queue = waiting_at_end_of_arrivals > 0.1 * n
     waits = r.wait_s
     first, second = waits[: n // 2], waits[n // 2 :]

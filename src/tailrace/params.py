@@ -104,7 +104,8 @@ def _coerce(value: Any, item: Described, owner: str) -> Any:
     number = _number(value, item.kind)
     if number is None:
         wanted = {bool: "true or false", int: "a whole number"}.get(item.kind, "a number")
-        raise UserError(f"{owner}: {item.name}={value} must be {wanted} {spec.unit}".rstrip())
+        unit = f" ({spec.unit})" if spec.unit else ""
+        raise UserError(f"{owner}: {item.name}={value} must be {wanted}{unit}")
     below = number < spec.low or (spec.open_low and number == spec.low)
     above = number > spec.high or (spec.open_high and number == spec.high)
     if below or above or number != number:

@@ -6,6 +6,7 @@ import importlib
 import importlib.metadata
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 from .errors import UserError, nearest
@@ -45,7 +46,10 @@ class Registry:
         if ":" in name and name not in self._classes:
             self._classes[name] = self._import(name)
         if name not in self._classes:
-            raise UserError(f"unknown {self.kind} {name!r}{nearest(name, self._classes)}")
+            hint = nearest(name, self._classes)
+            if Path(f"{name}.py").exists():
+                hint = f" (of the file {name}.py name the class: {name}:ClassName)"
+            raise UserError(f"unknown {self.kind} {name!r}{hint}")
         return self._classes[name]
 
     def _load(self) -> None:
@@ -60,12 +64,19 @@ class Registry:
 
     def _import(self, path: str) -> type:
         module, _, attribute = path.partition(":")
-        if "" not in sys.path:
-            sys.path.insert(0, "")
+        folder = ""
+        if module.endswith(".py") or "/" in module:
+            file = Path(module).expanduser().resolve()
+            if not file.exists():
+                raise UserError(f"cannot load {self.kind} {path!r}: there is no file {file}")
+            folder, module = str(file.parent), file.stem
+        if folder not in sys.path:
+            sys.path.insert(0, folder)
         try:
             cls = getattr(importlib.import_module(module), attribute)
         except (ImportError, AttributeError) as error:
-            raise UserError(f"cannot load {self.kind} {path!r}: {error}") from None
+            hint = "; call from the folder that holds it, or give its path" if "No module named" in str(error) else ""
+            raise UserError(f"cannot load {self.kind} {path!r}: {error}{hint}") from None
         except Exception as error:
             raise UserError(f"cannot load {self.kind} {path!r}: {type(error).__name__}: {error}") from None
         if not isinstance(cls, type):

@@ -35,7 +35,9 @@ class EngineRules:
     """What the policy's keys rank: the waiting only (the running keep their order of
     admission) or all requests."""
     phase_order: Literal["ranked", "running_first", "decode_first", "prefill_first", "prefill_alone"] = "running_first"
-    """Who takes the step's budget first. ``prefill_alone``: a step with a prefill has no decodes."""
+    """Who takes the step's budget first. ``ranked``: whoever ranks first, and with
+    ``order_scope="all"`` an outranked running request also yields KV to a waiting one.
+    ``prefill_alone``: a step with a prefill has no decodes."""
     continuation_first: bool = True
     """Begun prefills go before new ones; otherwise they compete by rank."""
     admit: Literal["chunk", "prompt", "projected"] = "chunk"

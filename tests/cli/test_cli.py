@@ -68,11 +68,71 @@ def test_compare_writes_report_and_requests(tailrace: Any, tmp_path: Path) -> No
     table = pq.read_table("r.parquet")
     assert table.num_rows == 600
     assert set(table["policy"].to_pylist()) == {"fcfs", "qba:k=3"}
+    assert set(table.column_names) >= {"class", "wait_s", "ttft_s", "e2e_s"}
     found = json.loads(tailrace(*call, "--json").out)
     assert [r["label"] for r in found["results"]] == ["fcfs", "qba:k=3"]
     low, high = found["results"][0]["metrics"]["wait_s"]["ci"]["mean"]
     assert low <= found["results"][0]["metrics"]["wait_s"]["mean"] <= high
     assert found["seeds"] == [0, 1]
+
+
+def test_a_module_may_be_called_like_its_policy(tailrace: Any, tmp_path: Path) -> None:
+    (tmp_path / "sameness.py").write_text(OWN.replace("NAME", "sameness").replace("BODY", "return 0, 0.0"))
+    for text in ("sameness:Own", "sameness.py:Own", str(tmp_path / "sameness.py") + ":Own"):
+        shown = tailrace("compare", *SMALL, "--policies", f"fcfs,{text}", "--jobs", "1", "--report", "")
+        assert shown.code == 0, shown.err
+
+
+OWN = """from typing import Any
+import tailrace
+from tailrace import hooks
+
+
+@tailrace.policy("NAME", source="a test")
+class Own(tailrace.Policy):
+    'One of ours.'
+    keys = hooks.EVERY_STEP
+
+    @staticmethod
+    def key(table: Any, row: int, now: float, state: Any, scratch: Any, cost: Any, params: Any) -> tuple[int, float]:
+        BODY
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "message"),
+    [
+        ("column", "return 0, float(table.true_output[row])", "line 13: Unknown attribute 'true_output'"),
+        ("kind", "return 'first'", "key must return an int and a float"),
+        ("list", "return 0, float([row][0])", "hooks cannot allocate"),
+        ("unknown", "return 0, undefined(row)", "name 'undefined' is not defined"),
+    ],
+)
+def test_a_hook_that_does_not_compile_is_one_line(
+    tailrace: Any, tmp_path: Path, name: str, body: str, message: str
+) -> None:
+    (tmp_path / f"broken_{name}.py").write_text(OWN.replace("NAME", f"broken_{name}").replace("BODY", body))
+    shown = tailrace("simulate", *SMALL, "--policy", f"broken_{name}:Own")
+    assert shown.code == 2
+    assert message in shown.err
+    assert shown.err.count("\n") == 1
+
+
+def test_a_misspelt_hook_and_a_file_without_its_class(tailrace: Any, tmp_path: Path) -> None:
+    (tmp_path / "misspelt.py").write_text(OWN.replace("NAME", "misspelt").replace("def key", "def kye"))
+    assert "a policy has no 'kye' (did you mean 'key'?)" in tailrace("simulate", *SMALL, "--policy", "misspelt:Own").err
+    assert "misspelt:ClassName" in tailrace("simulate", *SMALL, "--policy", "misspelt").err
+    assert "call from the folder" in tailrace("simulate", *SMALL, "--policy", "elsewhere:Own").err
+
+
+def test_what_the_table_does_not_say_is_said_below(tailrace: Any) -> None:
+    shown = tailrace("compare", "qba:requests=100", "--engine", "vllm_v1:kv_tokens=64", "--jobs", "1", "--report", "")
+    assert "rejected: 100 requests need more KV than the 64 tokens there are" in shown.out
+    calm = ("compare", "deterministic:gap_s=5,requests=20", "--policies", "fcfs,psf", "--jobs", "1", "--report", "")
+    assert "the policy cannot matter here" in tailrace(*calm).out
+    shown = tailrace(*calm, "--seeds", "3")
+    assert "one seed run: nothing in this trace" in shown.err
+    assert "derived from published figures, not measured" in " ".join(shown.out.split())
 
 
 def test_same_inputs_same_bytes(tailrace: Any) -> None:

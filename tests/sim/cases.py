@@ -140,6 +140,22 @@ def draw_rules(rng: random.Random, in_flight: tuple[int, ...]) -> EngineRules:
     )
 
 
+def pressed(rng: random.Random, rules: EngineRules) -> EngineRules:
+    """The same where most steps preempt somebody who is in the plan already."""
+    return dataclasses.replace(
+        rules,
+        phase_order=rng.choice(["ranked", "ranked", "decode_first", "running_first"]),
+        order_scope=rng.choice(["all", "all", "waiting"]),
+        kv_short="preempt",
+        kv_limit="enforced",
+        block_tokens=1,
+        admit_after_preemption=rng.random() < 0.8,
+        decode_cap=rng.choice([0, 2, 3]),
+        misfit="skip",
+        reserve_full_isl=rng.random() < 0.3,
+    )
+
+
 def draw_sink(rng: random.Random) -> SinkParams:
     limited = rng.random() < 0.4
     return SinkParams(
@@ -148,7 +164,8 @@ def draw_sink(rng: random.Random) -> SinkParams:
         hold=rng.choice([0, 30]),
         tokens=rng.choice([0, 9]) if limited else 0,
         seqs=rng.choice([0, 4]) if limited else 0,
-        seconds=rng.choice([0.0, TICK / 8, 2 * TICK, 16 * TICK]) if limited else 0.0,
+        seconds=rng.choice([0.0, TICK / 8, 2 * TICK, 4 * TICK, 16 * TICK]) if limited else 0.0,
+        sign=rng.choice([1, -1]),
     )
 
 
@@ -191,11 +208,15 @@ def draw(name: str, seed: int, in_flight: tuple[int, ...] = (1, 2), most: int = 
     workload = draw_workload(rng, most)
     policy, params, oracle = draw_policy(rng, name)
     rules = draw_rules(rng, in_flight)
+    if seed % 2:
+        rules = pressed(rng, rules)
     if name in ("sink", "vllm_priority", "sarathi"):
-        rules = dataclasses.replace(rules, victim=rng.choice(["tail", "hook"]))
+        rules = dataclasses.replace(rules, victim=rng.choice(["tail", "hook", "hook"]))
+    cost = PROFILED if name in PROFILED_TOO and rng.random() < 0.3 else PIECEWISE
+    if cost is PROFILED:  # which takes the mean of tokens a decode: exact for one
+        rules = dataclasses.replace(rules, decode_block_tokens=1)
     kv_tokens = rng.choice([96, 112, 160, 256])
     config = EngineConfig("random", rng.choice([5, 16, 48]), rng.choice([0, 3, 8]), kv_tokens, rules)
-    cost = PROFILED if name in PROFILED_TOO and rng.random() < 0.3 else PIECEWISE
     latency = Latency("random", cost, None, "")
     return Case(f"{name} {seed}", workload, policy, params, config, latency, oracle)
 

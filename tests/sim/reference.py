@@ -273,7 +273,7 @@ class Planner:
         need, taken = self.admission(r.known, tokens)
         full = self.full
         if full or need > self.free:
-            may = self.rules.may_preempt_at_cap if full else self.ranked
+            may = self.rules.may_preempt_at_cap if full else self.ranked and self.rules.phase_order == "ranked"
             if not may or not self.displace(r, need):
                 return self.rules.blocked_head == "skip" and not full
         self.step.admitted.append(r)
@@ -286,7 +286,8 @@ class Planner:
     def admission(self, known: int, tokens: int) -> tuple[int, int]:
         """Blocks that must be free to start, and those it takes."""
         rules, whole, chunk = self.rules, self.sim.blocks_for(known), self.sim.blocks_for(tokens)
-        share = rules.watermark * self.sim.total
+        null = 1 if rules.admit == "chunk" else 0  # vLLM counts its null block
+        share = rules.watermark * (self.sim.total + null)
         kept = 0 if self.residents == 0 else math.ceil(share) if rules.admit == "projected" else math.floor(share)
         if rules.admit == "prompt":
             return whole + kept, whole

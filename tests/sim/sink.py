@@ -23,6 +23,7 @@ class SinkParams(NamedTuple):
     tokens: Annotated[int, P("most a step", unit="tokens", low=0)] = 0
     seqs: Annotated[int, P("most a step", unit="requests", low=0)] = 0
     seconds: Annotated[float, P("most a step", unit="s", low=0.0)] = 0.0
+    sign: Annotated[int, P("1: who holds least KV yields; -1: who holds most", low=-1, high=1)] = 1
 
 
 class Told(Columns):
@@ -108,7 +109,9 @@ class Sink(Policy):
     def victim(
         table: Any, row: int, now: float, state: Any, scratch: Any, cost: Any, params: Any
     ) -> tuple[bool, float]:
-        return params.protect > 0 and table.attained_tokens[row] >= params.protect, float(table.kv_blocks[row])
+        return params.protect > 0 and table.attained_tokens[row] >= params.protect, float(
+            params.sign * table.kv_blocks[row]
+        )
 
     @staticmethod
     def on_arrival(table: Any, row: int, now: float, state: Any, params: Any) -> None:
@@ -167,7 +170,7 @@ class SinkOracle(Oracle):
         return not self.params.hold or running.attained <= self.params.hold
 
     def victim(self, r: Req) -> tuple[bool, float]:
-        return bool(self.params.protect) and r.attained >= self.params.protect, r.blocks
+        return bool(self.params.protect) and r.attained >= self.params.protect, self.params.sign * r.blocks
 
     def on_admit(self, r: Req, first: bool, tier: int, now: float) -> None:
         self.told["admitted", r.row] += 1

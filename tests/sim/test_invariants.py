@@ -53,6 +53,12 @@ def test_planning_is_pure(name: str) -> None:
         walk(draw(name, seed), every=5, pure=True)
 
 
+def test_keys_stay_fresh_though_tokens_come_after_the_eviction() -> None:
+    """With two steps in flight a preempted request is still given the tokens of the older one."""
+    for seed in range(25):
+        walk(draw("srpt", seed, (2,)), every=1)
+
+
 def test_planning_leaves_a_step_under_way_alone() -> None:
     run = draw("fcfs", 3, (2,)).instance()
     run.advance(steps=1)

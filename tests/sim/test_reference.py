@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from tailrace.sim.instance import DRAINED, STUCK
 from tailrace.sim.run import Instance
 
-from .cases import NAMES, Case, draw
+from .cases import NAMES, TICK, Case, draw
 from .reference import Reference, Step
 from .sink import SinkOracle
 
@@ -80,5 +81,23 @@ def _outcomes(case: Case, run: Instance, requests: list[Any]) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_step_is_as_in_the_reference(name: str) -> None:
-    for seed in range(90 if name == "sink" else 25):
+    for seed in range(240 if name == "sink" else 30):
         compare(draw(name, seed))
+
+
+def test_limited_seconds_under_pressure() -> None:
+    """The time of planned work is given back with it when it is evicted."""
+    for seed in range(1, 200, 2):
+        case = draw("sink", seed, (1,))
+        case.params = case.params._replace(seconds=(2 + seed % 5) * TICK, sign=-1, protect=0, tokens=0)
+        case.oracle = SinkOracle(case.params)
+        rules = dataclasses.replace(case.config.rules, victim="hook")
+        case.config = dataclasses.replace(case.config, rules=rules)
+        compare(case)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_many_more_runs(name: str) -> None:
+    for seed in range(10_000, 10_400 if name != "sink" else 11_000):
+        compare(draw(name, seed, most=60))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 __all__ = ["main"]
@@ -19,8 +20,8 @@ def main() -> None:
         code = 2
     except KeyboardInterrupt:
         code = 130
-    except BrokenPipeError:
-        sys.stderr.close()
+    except BrokenPipeError:  # whoever read the output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
     except Exception as error:
         code = _usage(error)
@@ -39,7 +40,10 @@ def _usage(error: Exception) -> int:
             return int(getattr(error, "exit_code", 0))
         raise error
     context = getattr(error, "ctx", None)
-    where = f"{context.command_path}: " if context is not None else ""
+    if type(error).__name__ == "NoArgsIsHelpError" and context is not None:
+        print(context.get_help())
+        return 2
+    where = f"{context.info_name}: " if context is not None and context.parent is not None else ""
     _say(f"{where}{shown()} (see --help)")
     return 2
 

@@ -103,7 +103,9 @@ def compare(
     limit: Limit = 0,
     rate_scale: RateScale = 1.0,
     format: Format = "",
-    report: Annotated[str, typer.Option(help="HTML report to write; '' for none")] = "tailrace-report.html",
+    report: Annotated[
+        str | None, typer.Option(help="HTML report; '' for none", show_default="tailrace-report.html; none with --json")
+    ] = None,
     requests: Requests = "",
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the table as Markdown")] = False,
     jobs: Jobs = 0,
@@ -115,7 +117,8 @@ def compare(
     from . import compare as verb
 
     job = Job(workload, "fcfs", engine, latency, predictions, None, limit or None, rate_scale, format or None)
-    options = verb.Options(policies, seeds, report, requests, markdown, jobs, not no_cache, as_json)
+    page = report if report is not None else "" if as_json else "tailrace-report.html"
+    options = verb.Options(policies, seeds, page, requests, markdown, jobs, not no_cache, as_json)
     verb.compare(job, options, sys.argv[1:])
 
 
@@ -129,3 +132,19 @@ def bench(
     from . import bench as verb
 
     verb.run(trace, quick, as_json)
+
+
+@app.command()
+def parity(
+    workload: Annotated[str, typer.Argument(help="Arrivals, one second a step; default: near saturation")] = "",
+    policies: Annotated[
+        str, typer.Option(help="Policies; vllm_fcfs and vllm_priority run as vLLM's own scheduler, others in it")
+    ] = "vllm_fcfs,vllm_priority,fcfs,psf,aa,qba,sjf,srpt",
+    cases: Annotated[str, typer.Option(help="Cases, comma separated; all: every one")] = "base,async",
+    steps: Annotated[int, typer.Option(help="Steps a case", min=1)] = 2000,
+    as_json: Json = False,
+) -> None:
+    """Compare our engine with vLLM's own scheduler, step by step (needs vLLM; see scripts/vllm)."""
+    from . import parity as verb
+
+    verb.run(workload, policies, cases, steps, as_json)

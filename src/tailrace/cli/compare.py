@@ -48,6 +48,7 @@ def simulate(job: runs.Job, requests: str, cache: bool, as_json: bool) -> None:
         _print_json(document)
         return
     console().print(tables.single(document))
+    _explain(document)
 
 
 def compare(job: runs.Job, options: Options, arguments: Sequence[str]) -> None:
@@ -56,6 +57,8 @@ def compare(job: runs.Job, options: Options, arguments: Sequence[str]) -> None:
     runs.parse_policies(options.policies)
     with _progress(len(texts) * options.seeds, quiet=options.as_json) as done:
         document, found = runs.compare(job, texts, range(options.seeds), options.jobs, options.cache, done)
+    if options.seeds > len(document["seeds"]):
+        print("one seed run: nothing in this trace under these predictions is random", file=sys.stderr)
     if options.requests:
         write_requests(options.requests, found)
     written = _report(document, found, options, arguments)
@@ -66,8 +69,30 @@ def compare(job: runs.Job, options: Options, arguments: Sequence[str]) -> None:
         print(tables.markdown(document))
     else:
         console().print(tables.comparison(document))
+        _explain(document)
     for line in written:
         print(line)
+
+
+STATES = {
+    "BACKLOGGED": "waits grew during the run, or over a tenth of all requests waited when arrivals ended",
+    "OVERLOADED": "waits grew during the run, and over a tenth of all requests waited when arrivals ended",
+}
+
+
+def _explain(document: dict[str, Any]) -> None:
+    """What a reader of the table should know and would not guess."""
+    results = document["results"]
+    for state, meaning in STATES.items():
+        if any(r["load_state"] == state for r in results):
+            print(f"{state}: {meaning}; the figures depend on the run's length")
+    rejected = max(r["counts"]["rejected"] for r in results)
+    if rejected:
+        kv = document["engine"]["kv_tokens"]
+        print(f"rejected: {rejected:,.0f} requests need more KV than the {kv:,} tokens there are")
+    waits = [r["metrics"]["wait_s"]["max"] for r in results]
+    if len(results) > 1 and all(wait is not None and wait < 1e-3 for wait in waits):
+        print("nobody waited a millisecond: the policy cannot matter here; try --rate-scale")
 
 
 def _report(
@@ -94,12 +119,14 @@ def write_requests(path: str, found: list[tuple[str, Result]]) -> None:
     import pyarrow.parquet as pq
 
     names = "arrival_s started_s first_token_s finish_s prompt_tokens output_tokens generated_tokens preemptions"
-    names += " recomputed_tokens gap_max_s class_id tenant true_class predicted_class reason"
+    names += " recomputed_tokens gap_max_s tenant true_class predicted_class reason"
     parts = []
     for label, result in found:
         r = result.requests
         columns: dict[str, Any] = {"policy": np.repeat(label, len(r.arrival_s)), "request": np.arange(len(r.arrival_s))}
+        columns["class"] = np.array(result.meta["class_names"])[r.class_id]
         columns |= {name: getattr(r, name) for name in names.split()}
+        columns |= {name: getattr(r, name) for name in ("wait_s", "ttft_s", "tpot_s", "e2e_s")}
         parts.append(pa.table(columns))
     files.write_atomically(path, lambda name: pq.write_table(pa.concat_tables(parts), name))
 

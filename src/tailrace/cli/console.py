@@ -11,6 +11,13 @@ __all__ = ["PIPE_WIDTH", "console"]
 PIPE_WIDTH = 150
 
 
+class _Console(Console):
+    """Leaves a broken pipe to `main`."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 def console() -> Console:
     """Standard output. Not a terminal: plain text, `PIPE_WIDTH` columns."""
-    return Console() if sys.stdout.isatty() else Console(width=PIPE_WIDTH)
+    return _Console() if sys.stdout.isatty() else _Console(width=PIPE_WIDTH)

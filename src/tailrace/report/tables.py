@@ -34,9 +34,9 @@ def comparison(document: Mapping[str, Any]) -> Table:
 
 
 def single(document: Mapping[str, Any]) -> Table:
-    """Metrics × statistics of the document's first result, then by true length class."""
+    """Metrics × statistics of the document's first result, then by class and true length class."""
     result = document["results"][0]
-    records = [("all requests", result), *_true_classes(result)]
+    records = [("all requests", result), *_classes(result), *_true_classes(result)]
     table = _table({**document, "results": [result]})
     table.title = Text(f"{_label(result)} · {result.get('load_state', '')}", style="bold")
     table.title_justify = "left"
@@ -87,6 +87,12 @@ def _table(document: Mapping[str, Any]) -> Table:
 
 def _statistics(metric: str) -> tuple[Column, ...]:
     return tuple(Column(name, ("metrics", metric, key), scale=metric) for key, name in STATISTIC_NAMES.items())
+
+
+def _classes(result: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """The operator's classes, where there are several."""
+    found = result.get("by_class") or {}
+    return [(f"class {name}", record) for name, record in found.items()] if len(found) > 1 else []
 
 
 def _true_classes(result: Mapping[str, Any]) -> list[tuple[str, Any]]:

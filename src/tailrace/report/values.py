@@ -262,7 +262,11 @@ def predictions_line(document: Mapping[str, Any]) -> str:
 
 def note(document: Mapping[str, Any]) -> str:
     """One line under a table: predictions, engine, seeds, and what bold means."""
-    parts = [f"predictions {predictions_line(document)}", f"engine {engine_line(document)}", seeds_line(document)]
+    parts = [f"predictions {predictions_line(document)}", f"engine {engine_line(document)}"]
+    latency = document["engine"].get("latency") or {}
+    if latency.get("name"):
+        parts.append(f"step times {latency['name']}: {latency.get('summary', '')}".rstrip(": "))
+    parts.append(seeds_line(document))
     if len(document["results"]) > 1:
         parts.append("bold: best, and who ties with it" + _how_tied(document))
     return " · ".join(parts)

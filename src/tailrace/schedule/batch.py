@@ -24,7 +24,7 @@ from ..table import DECODE
 from .engine import EVICTED, NONE
 from .kv import admission, blocks_for, enforced, missing
 from .rank import before, order_running
-from .victims import evict, room_for_running, room_for_waiting
+from .victims import evict, room_for_running, room_for_waiting, spend_seconds
 from .waiting import has_lanes, is_list, next_waiting, start_cursor
 
 __all__ = ["plan", "unmark"]
@@ -198,18 +198,6 @@ def _all_of_it(e: Any, row: int, tokens: int, decoding: bool) -> int:
     return tokens
 
 
-def _nothing(e: Any, row: int, tokens: int, decoding: bool) -> None:
-    return
-
-
-@where("step_limits", otherwise=_nothing)
-def _spend_seconds(e: Any, row: int, tokens: int, decoding: bool) -> None:
-    """Take the predicted time of planned work off the seconds left."""
-    if e.plan.timed[0]:
-        kv = e.table.computed_tokens[row]
-        e.plan.seconds[0] -= hooks.decode_s(tokens, kv, e.cost) if decoding else hooks.chunk_s(tokens, kv, e.cost)
-
-
 @where("step_limits", otherwise=_all_of_it)
 def _within_seconds(e: Any, row: int, tokens: int, decoding: bool) -> int:
     """The most of ``tokens`` whose predicted time fits the seconds left."""
@@ -273,7 +261,8 @@ def _take_waiting(e: Any, row: int, slot: int, now: float) -> int:
     need, taken = admission(e, known, tokens)
     full = p.residents[0] >= e.core.max_seqs[0]
     if full or need > p.free[0]:
-        may = rules.may_preempt_at_cap[0] if full else rules.order_scope[0] == ORDER_ALL
+        ranked = rules.phase_order[0] == RANKED and rules.order_scope[0] == ORDER_ALL
+        may = rules.may_preempt_at_cap[0] if full else ranked
         if not may or not room_for_waiting(e, row, need, slot, now):
             return END if rules.blocked_head[0] == STOP or full else GO_ON
     p.unchunked[0] += blocks_for(e, known) - taken
@@ -297,4 +286,4 @@ def _add(e: Any, row: int, tokens: int, blocks: int, slot: int) -> None:
     decoding = e.table.phase[row] == DECODE
     if decoding:
         p.decodes[0] += 1
-    _spend_seconds(e, row, tokens, decoding)
+    spend_seconds(e, row, tokens, 1)

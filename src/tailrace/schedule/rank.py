@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from .. import hooks
@@ -42,10 +43,10 @@ def outranks(e: Any, a: int, b: int) -> bool:
 
 @kernel
 def refresh(e: Any, row: int, now: float) -> None:
-    """Ask the policy for the row's (tier, key)."""
+    """Ask the policy for the row's (tier, key). NaN ranks last: every order is total."""
     tier, value = hooks.key(e.table, row, now, e.state, e.scratch, e.cost, e.params)
     e.rows.tier[row] = tier
-    e.rows.key[row] = value
+    e.rows.key[row] = value if value == value else math.inf
 
 
 @kernel

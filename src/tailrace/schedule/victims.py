@@ -11,7 +11,7 @@ from ..table import DECODE
 from .engine import EVICTED, NONE
 from .rank import earlier, outranks, refresh
 
-__all__ = ["evict", "room_for_running", "room_for_waiting"]
+__all__ = ["evict", "room_for_running", "room_for_waiting", "spend_seconds"]
 
 
 def _none_cheapest(e: Any, first: int, now: float) -> tuple[int, bool]:
@@ -61,6 +61,21 @@ def evict(e: Any, row: int, slot: int) -> None:
     plan.evicted[0] += 1
 
 
+def _nothing(e: Any, row: int, tokens: int, times: int) -> None:
+    return
+
+
+@where("step_limits", otherwise=_nothing)
+def spend_seconds(e: Any, row: int, tokens: int, times: int) -> None:
+    """Take the predicted time of planned work off the seconds left (``times`` 1), or give it back (-1)."""
+    if e.plan.timed[0]:
+        kv = e.table.computed_tokens[row]
+        decoding = e.table.phase[row] == DECODE
+        e.plan.seconds[0] -= times * (
+            hooks.decode_s(tokens, kv, e.cost) if decoding else hooks.chunk_s(tokens, kv, e.cost)
+        )
+
+
 @kernel
 def _unplan(e: Any, row: int, slot: int) -> None:
     items, plan, first = e.items, e.plan, slot * e.seats.run.shape[0]
@@ -69,6 +84,7 @@ def _unplan(e: Any, row: int, slot: int) -> None:
     plan.free[0] += items.blocks[first + at]
     plan.growth[0] -= items.blocks[first + at]
     plan.seqs[0] += 1
+    spend_seconds(e, row, items.tokens[first + at], -1)
     if e.table.phase[row] == DECODE:
         plan.decodes[0] -= 1
     for i in range(at, plan.items[0] - 1):

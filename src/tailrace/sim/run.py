@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from .. import metrics
+from .._jit import CompileError
 from ..config import EngineConfig
 from ..errors import UserError
 from ..hooks import Policy
@@ -27,7 +28,7 @@ SLICE: Final = 1_000_000
 """Steps between looks at the keyboard."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Result:
     """What one run yields."""
 
@@ -37,6 +38,9 @@ class Result:
     counters: dict[str, float]
     timeline: dict[str, np.ndarray[Any, Any]]
     """clock_s, waiting, running, used_blocks: samples over the run."""
+
+    def __repr__(self) -> str:
+        return f"<Result of {self.meta['policy']} over {len(self.requests.arrival_s)} requests; see .summary()>"
 
     def summary(self) -> dict[str, Any]:
         """The design's result object for this run."""
@@ -85,9 +89,19 @@ class Result:
         return out
 
 
-def settle(policy: type[Policy], params: Any, config: EngineConfig, latency: Latency) -> tuple[EngineRules, int]:
-    """``(effective rules, KV tokens)`` of a run. Raises UserError if its parts do not go together."""
-    rules = merge(config.rules, policy.rules(params), policy.name)
+def settle(
+    policy: type[Policy],
+    params: Any,
+    config: EngineConfig,
+    latency: Latency,
+    wanted: dict[str, Any] | None = None,
+) -> tuple[EngineRules, int]:
+    """``(effective rules, KV tokens)`` of a run.
+
+    ``wanted``: the rules a host honours of those the policy insists on; all by default.
+    Raises UserError if the parts do not go together.
+    """
+    rules = merge(config.rules, policy.rules(params) if wanted is None else wanted, policy.name)
     if rules.victim == "hook" and not hasattr(policy, "victim"):
         raise UserError(f"policy {policy.name} has no victim hook: use the engine rule victim=tail")
     kv_tokens = config.kv_tokens or latency.kv_tokens
@@ -102,11 +116,17 @@ class Instance:
     """An engine filled with a workload, ready to `advance`; tests look into it."""
 
     def __init__(
-        self, workload: Workload, policy: type[Policy], params: Any, config: EngineConfig, latency: Latency
+        self,
+        workload: Workload,
+        policy: type[Policy],
+        params: Any,
+        config: EngineConfig,
+        latency: Latency,
+        wanted: dict[str, Any] | None = None,
     ) -> None:
         self.policy, self.params, self.workload = policy, params, workload
         self.config, self.latency = config, latency
-        self.rules, self.kv_tokens = settle(policy, params, config, latency)
+        self.rules, self.kv_tokens = settle(policy, params, config, latency, wanted)
         limits = eng.Limits(config.token_budget, config.max_seqs, self.kv_tokens)
         rows = max(len(workload), 1)
         self.engine, self.buffers = eng.build(rows, limits, self.rules, policy, params, latency.cost)
@@ -134,7 +154,7 @@ class Instance:
     def advance(self, until_s: float = math.inf, steps: int = NO_END) -> int:
         """Run; see `instance.advance`."""
         call = instance.advance.on(type(self.params), type(self.latency.cost))
-        return int(call(self.engine, self.recorder, until_s, steps))
+        return int(call(self.engine, self.recorder, float(until_s), int(steps)))  # other types compile anew
 
     def plan(self) -> tuple[list[tuple[int, int]], list[int]]:
         """The next step, decided and not applied: ``[(row, tokens)]`` and the evicted rows."""
@@ -226,8 +246,12 @@ def simulate(workload: Workload, policy: type[Policy], params: Any, config: Engi
     """
     run = Instance(workload, policy, params, config, latency)
     ended = instance.PAUSED
-    while ended == instance.PAUSED:  # compiled code hears no Ctrl-C
-        ended = run.advance(steps=SLICE)
+    try:
+        while ended == instance.PAUSED:  # compiled code hears no Ctrl-C
+            ended = run.advance(steps=SLICE)
+    except CompileError as error:
+        hint = "NUMBA_DISABLE_JIT=1 runs it as plain Python"
+        raise UserError(f"policy {policy.name} does not compile: {error} ({hint})") from None
     if ended == instance.STUCK:
         waiting = np.flatnonzero(run.buffers.table["phase"] == 1)[:1]
         raise RuntimeError(f"policy {policy.name}: nothing can run, and request {waiting} waits for ever")

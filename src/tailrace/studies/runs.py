@@ -9,10 +9,13 @@ from __future__ import annotations
 import concurrent.futures
 import dataclasses
 import functools
+import importlib.util
 import multiprocessing
 import os
+import signal
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from .. import _jit, files, latency, metrics, params, spec, workloads
@@ -30,6 +33,7 @@ __all__ = ["Job", "PolicySpec", "compare", "parse_engine", "parse_policies", "pa
 DEFAULT_LATENCY: Final = {"qba": "qba"}
 """By engine; the others get the 7B-class A100."""
 OTHER_LATENCY: Final = "qwen2-7b-a100-derived"
+OUT_OF_BOUNDS: Final = "does a hook read outside its arrays? NUMBA_DISABLE_JIT=1 tailrace simulate … shows where"
 
 
 @dataclass(frozen=True)
@@ -67,15 +71,22 @@ def parse_policy(text: str) -> PolicySpec:
     """``NAME[:k=v,…]``, NAME registered or ``pkg.mod:Class``. Raises UserError."""
     head, _, rest = text.partition(":")
     second, _, more = rest.partition(":")
-    if rest and head not in POLICIES.names() and "=" not in second.partition(",")[0]:  # module:Class[:k=v,…]
+    if rest and "=" not in second.partition(",")[0] and _is_module(head):  # module:Class[:k=v,…]
         head, rest = f"{head}:{second}", more
-    _, given = spec.parse(f"x:{rest}")
+    _, given = spec.parse(f"{head.partition(':')[0]}:{rest}")
     cls: Any = POLICIES.get(head)
     if not issubclass(cls, Policy):
         raise UserError(f"{head!r} is not a policy: it must subclass tailrace.Policy")
     if not cls.name:
         raise UserError(f'{head!r} is not registered: decorate the class with @tailrace.policy("name")')
     return PolicySpec(cls.name, cls, params.build(cls.Params, given, f"policy {cls.name}"))
+
+
+def _is_module(head: str) -> bool:
+    """Whether ``head`` names a module or a file, even one called like a policy."""
+    if head not in POLICIES.names() or os.sep in head or head.endswith(".py"):
+        return True
+    return Path(f"{head}.py").exists() or importlib.util.find_spec(head) is not None
 
 
 def parse_policies(text: str) -> list[PolicySpec]:
@@ -159,17 +170,23 @@ def run_all(
         return [_noted(run_job(job, cache), done, index) for index, job in enumerate(jobs)]
     context = multiprocessing.get_context("spawn")
     results: dict[int, Result] = {}
-    with concurrent.futures.ProcessPoolExecutor(count, mp_context=context) as pool:
+    with concurrent.futures.ProcessPoolExecutor(count, context, _leave_ctrl_c_to_the_parent) as pool:
         futures = {pool.submit(run_job, job, cache): index for index, job in enumerate(jobs)}
         try:
             for future in concurrent.futures.as_completed(futures):
                 results[futures[future]] = _noted(future.result(), done, futures[future])
+        except concurrent.futures.process.BrokenProcessPool:
+            raise UserError(f"a worker process died; {OUT_OF_BOUNDS}") from None
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
             for process in list((getattr(pool, "_processes", None) or {}).values()):
-                process.terminate()
+                process.kill()  # compiled code hears nothing gentler
+            pool.shutdown(wait=False, cancel_futures=True)
             raise
     return [results[index] for index in range(len(jobs))]
+
+
+def _leave_ctrl_c_to_the_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _noted(result: Result, done: Callable[[int], None], index: int) -> Result:
@@ -189,7 +206,7 @@ def compare(
 
     Over several seeds each number is the mean over seeds of each run's value.
     """
-    texts = list(policies)
+    texts, seeds = list(policies), _distinct(base, seeds)
     specs = [parse_policy(text) for text in texts]
     # A seed after the other, so that the first jobs compile different policies side by side.
     jobs = [_replace(base, policy=text, seed=seed) for seed in seeds for text in texts]
@@ -206,6 +223,17 @@ def compare(
     store.prune()
     document = {"workload": meta["workload"], "engine": meta["engine"], "seeds": list(seeds), "results": rows}
     return document, first
+
+
+def _distinct(base: Job, seeds: Sequence[int]) -> Sequence[int]:
+    """``seeds``, or the first alone where they change nothing (a trace under sure predictions)."""
+    if len(seeds) < 2:
+        return seeds
+    two = (
+        load_workload(base.workload, seed, base.limit, base.predictions, base.rate_scale, base.format).digest()
+        for seed in seeds[:2]
+    )
+    return seeds[:1] if len(set(two)) == 1 else seeds
 
 
 def _replace(job: Job, **changes: Any) -> Job:

@@ -1,0 +1,177 @@
+"""Our engine against vLLM's own scheduler, step by step, over the same arrivals.
+
+Every step takes one second on both sides, so a workload's seconds count steps. Each step's
+tokens a request, their order, admissions, preemptions and the running list must be equal.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from .. import config, latency, params, workloads
+from ..errors import UserError, nearest
+from ..registry import POLICIES
+from ..sim.run import Instance
+from ..vllm_plugin.honour import settle
+from ..vllm_plugin.offline import OfflineScheduler, Settings, Step, version
+from ..workloads.workload import Workload
+
+__all__ = ["CASES", "POLICIES_OF_VLLM", "WORKLOAD", "Outcome", "compare", "run"]
+
+WORKLOAD: Final = (
+    "poisson:rate_rps=0.13,requests={requests},prompt_median=90,prompt_sigma=1,prompt_cap=500,"
+    "output_median=55,output_sigma=0.8,output_cap=200"
+)
+"""Near saturation under the base case, with preemptions; arrivals in steps."""
+
+POLICIES_OF_VLLM: Final = {"vllm_fcfs": "fcfs", "vllm_priority": "priority"}
+"""Our name of each stock policy, and vLLM's."""
+
+CASES: Final[dict[str, Settings]] = {
+    "base": Settings(),
+    "async": Settings(steps_in_flight=2),
+    "first chunk gate": Settings(reserve_full_isl=False),
+    "watermark": Settings(watermark=0.01),
+    "watermark 5 %, first chunk gate": Settings(watermark=0.05, reserve_full_isl=False),
+    "blocks of 8": Settings(block_tokens=8, blocks=240),
+    "blocks of 32": Settings(block_tokens=32, blocks=60),
+    "small budget": Settings(token_budget=48, max_seqs=8),
+    "few sequences": Settings(max_seqs=4, token_budget=2048),
+    "little memory": Settings(blocks=60),
+    "little memory, async": Settings(blocks=60, steps_in_flight=2),
+}
+"""One change at a time from the base case, then the two that preempt most."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One policy in one case."""
+
+    vllm: str
+    policy: str
+    case: str
+    steps: int
+    preemptions: int
+    mismatched_steps: int
+    first_mismatch: dict[str, Any] | None
+
+
+def _workload(text: str, priorities: bool) -> Workload:
+    """The arrivals, distinct, with three priorities at random unless the workload has its own."""
+    w = workloads.load(text)
+    if len(np.unique(w.arrival_s)) != len(w):
+        raise UserError(f"workload {text!r}: parity needs distinct arrival times")
+    if priorities and not w.priority.any():
+        drawn = np.random.default_rng(0).integers(0, 3, len(w))
+        w = dataclasses.replace(w, priority=drawn)
+    return workloads.apply(w, "oracle")
+
+
+def _ours(w: Workload, policy: str, s: Settings) -> Iterator[Step]:
+    """Our engine's steps."""
+    rules = ("block_tokens", "watermark", "reserve_full_isl", "steps_in_flight")
+    size = {"token_budget": s.token_budget, "max_seqs": s.max_seqs, "kv_tokens": (s.blocks - 1) * s.block_tokens}
+    engine = config.engine("vllm_v1", {**size, **{name: getattr(s, name) for name in rules}})
+    cls = POLICIES.get(policy)
+    values = params.build(cls.Params, {}, policy)
+    honoured, _ = settle(cls, values)
+    instance = Instance(w, cls, values, engine, latency.build("piecewise:constant_s=1,per_token_s=0"), honoured)
+    e, width, number = instance.engine, len(instance.engine.seats.run), 0
+    while True:
+        instance.advance(steps=1)
+        if int(instance.records.counters["steps"][0]) == number:
+            return
+        first = (number % s.steps_in_flight) * width
+        number += 1
+        items = range(first, first + int(e.plan.items[0]))
+        finished = {int(r) for r in np.flatnonzero(instance.buffers.table["phase"] == 4)}
+        running = [int(r) for r in e.seats.run[: int(instance.buffers.core["running"][0])]]
+        yield Step(
+            tokens={int(e.items.row[i]): int(e.items.tokens[i]) for i in items},
+            admitted=tuple(sorted(int(r) for r in e.seats.admitted[: int(e.plan.admitted[0])])),
+            preempted=tuple(sorted(int(r) for r in e.seats.evicted[: int(e.plan.evicted[0])])),
+            running=tuple(r for r in running if r not in finished),
+        )
+
+
+def _told(w: Workload, row: int) -> dict[str, Any]:
+    """A request's predictions, as a client would send them."""
+    return {
+        "tailrace_predicted_output_tokens": int(w.predicted_output_tokens[row]),
+        "tailrace_predicted_class": ("short", "long")[int(w.predicted_class[row])],
+    }
+
+
+def _theirs(w: Workload, s: Settings) -> Iterator[Step]:
+    """vLLM's steps, on the same clock: a step begins when the one before it ends."""
+    scheduler, arrived, ends = OfflineScheduler(s), 0, [0.0]
+    while True:
+        while arrived < len(w) and w.arrival_s[arrived] <= scheduler.now:
+            row, arrived = arrived, arrived + 1
+            lengths = int(w.prompt_tokens[row]), int(w.output_tokens[row])
+            scheduler.add(row, *lengths, float(w.arrival_s[row]), int(w.priority[row]), _told(w, row))
+        step = scheduler.schedule() if scheduler.busy else None
+        if step is not None:
+            ends.append((ends[-1] if scheduler.under_way > 1 else scheduler.now) + 1.0)
+        if scheduler.under_way == s.steps_in_flight or (scheduler.under_way and step is None):
+            scheduler.now = ends[len(ends) - scheduler.under_way]
+            scheduler.complete()
+        elif step is None:
+            if arrived == len(w):
+                return
+            scheduler.now = float(w.arrival_s[arrived])
+        if step is not None:
+            left = set(step.running) - {int(name) for name in scheduler.scheduler.requests}
+            yield dataclasses.replace(step, running=tuple(r for r in step.running if r not in left))
+
+
+def compare(text: str, policy: str, case: str, steps: int) -> Outcome:
+    """Drive both over ``text`` for ``steps`` steps and compare. Raises UserError.
+
+    vLLM's own policies are its stock scheduler's, unless called ``plugin:NAME``; all others
+    run in it through the plugin.
+    """
+    if case not in CASES:
+        raise UserError(f"unknown case {case!r}{nearest(case, CASES)}")
+    name = policy.removeprefix("plugin:")
+    stock = POLICIES_OF_VLLM.get(policy)
+    plugin = None if stock else {"policy": name}
+    settings = dataclasses.replace(CASES[case], policy=stock or "fcfs", tailrace=plugin)
+    w = _workload(text, "priority" in policy)
+    count = preemptions = mismatches = 0
+    first: dict[str, Any] | None = None
+    for ours, theirs in zip(_ours(w, name, settings), _theirs(w, settings), strict=False):
+        preemptions += len(theirs.preempted)
+        wrong = _difference(ours, theirs)
+        if wrong is not None:
+            mismatches += 1
+            first = first or {"step": count, **wrong}
+        count += 1
+        if count == steps:
+            break
+    return Outcome(version(), policy, case, count, preemptions, mismatches, first)
+
+
+def _difference(ours: Step, theirs: Step) -> dict[str, Any] | None:
+    for field in ("preempted", "admitted", "tokens", "running"):
+        a, b = getattr(ours, field), getattr(theirs, field)
+        if a != b or (field == "tokens" and list(a) != list(b)):
+            return {"field": field, "ours": str(a), "vllm": str(b)}
+    return None
+
+
+def run(
+    text: str, policies: Sequence[str], cases: Sequence[str], steps: int, done: Callable[[Outcome], None]
+) -> list[Outcome]:
+    """All ``policies`` in all ``cases``; ``done`` is called with each outcome."""
+    outcomes = []
+    for policy in policies:
+        for case in cases:
+            outcomes.append(compare(text or WORKLOAD.format(requests=steps), policy, case, steps))
+            done(outcomes[-1])
+    return outcomes

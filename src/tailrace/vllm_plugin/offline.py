@@ -1,0 +1,214 @@
+"""vLLM's own Scheduler object without a model: for comparisons and fuzzing, not for serving.
+
+The scheduler is real and so is its KV cache manager; only the model's outputs are made up
+(one token for every request whose known tokens are all computed). Tied to vLLM's version.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from . import TailraceScheduler
+
+__all__ = ["OfflineScheduler", "Settings", "Step", "version"]
+
+MAX_MODEL_LEN = 16384
+TINY_LLAMA = {
+    "architectures": ["LlamaForCausalLM"],
+    "model_type": "llama",
+    "hidden_size": 64,
+    "intermediate_size": 128,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 4,
+    "num_hidden_layers": 2,
+    "vocab_size": 512,
+    "max_position_embeddings": 65536,
+    "torch_dtype": "float32",
+    "rms_norm_eps": 1e-5,
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """vLLM's scheduler settings that a comparison varies."""
+
+    policy: str = "fcfs"
+    """``fcfs`` or ``priority``."""
+    token_budget: int = 256
+    max_seqs: int = 16
+    blocks: int = 120
+    """All KV blocks; vLLM keeps one of them as its null block."""
+    block_tokens: int = 16
+    watermark: float = 0.0
+    reserve_full_isl: bool = True
+    steps_in_flight: int = 1
+    """2: asynchronous scheduling."""
+    tailrace: dict[str, Any] | None = None
+    """The plugin's settings; None = vLLM's own scheduler."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one step does, by row number."""
+
+    tokens: dict[int, int]
+    """Tokens a request, in the order they were scheduled."""
+    admitted: tuple[int, ...]
+    preempted: tuple[int, ...]
+    running: tuple[int, ...]
+    """The running list after scheduling."""
+
+
+def version() -> str:
+    """The installed vLLM's version."""
+    import vllm
+
+    return str(vllm.__version__)
+
+
+@functools.lru_cache(maxsize=1)
+def _model_folder() -> str:
+    folder = tempfile.mkdtemp(prefix="tailrace-llama-")
+    (Path(folder) / "config.json").write_text(json.dumps(TINY_LLAMA))
+    return folder
+
+
+def _build(settings: Settings) -> Any:
+    """A Scheduler, or an AsyncScheduler, that vLLM would use for these settings."""
+    import torch
+    from vllm.config import CacheConfig, DeviceConfig, ModelConfig, SchedulerConfig, VllmConfig
+    from vllm.v1.core.sched.async_scheduler import AsyncScheduler
+    from vllm.v1.core.sched.scheduler import Scheduler
+    from vllm.v1.kv_cache_interface import FullAttentionSpec, KVCacheConfig, KVCacheGroupSpec
+    from vllm.v1.structured_output import StructuredOutputManager
+
+    model = ModelConfig(
+        model=_model_folder(), skip_tokenizer_init=True, dtype="float32", seed=0, max_model_len=MAX_MODEL_LEN
+    )
+    scheduling = SchedulerConfig(
+        max_num_batched_tokens=settings.token_budget,
+        max_num_seqs=settings.max_seqs,
+        max_model_len=MAX_MODEL_LEN,
+        enable_chunked_prefill=True,
+        policy=settings.policy,
+        is_encoder_decoder=False,
+        async_scheduling=False,
+        scheduler_reserve_full_isl=settings.reserve_full_isl,
+        watermark=settings.watermark,
+    )
+    cache = CacheConfig(block_size=settings.block_tokens, enable_prefix_caching=False)
+    config = VllmConfig(
+        scheduler_config=scheduling,
+        model_config=model,
+        cache_config=cache,
+        device_config=DeviceConfig("cpu"),
+        additional_config={"tailrace": settings.tailrace} if settings.tailrace else {},
+    )
+    # The CPU platform turns asynchronous scheduling off; only the scheduler runs here.
+    config.scheduler_config.async_scheduling = settings.steps_in_flight == 2
+    cache.num_gpu_blocks = settings.blocks
+    spec = FullAttentionSpec(block_size=settings.block_tokens, num_kv_heads=1, head_size=1, dtype=torch.float32)
+    stock = AsyncScheduler if settings.steps_in_flight == 2 else Scheduler
+    cls = TailraceScheduler if settings.tailrace else stock
+    return cls(
+        vllm_config=config,
+        kv_cache_config=KVCacheConfig(
+            num_blocks=settings.blocks, kv_cache_tensors=[], kv_cache_groups=[KVCacheGroupSpec(["layer"], spec)]
+        ),
+        structured_output_manager=StructuredOutputManager(config),
+        block_size=settings.block_tokens,
+        log_stats=False,
+    )
+
+
+class OfflineScheduler:
+    """vLLM's scheduler, fed by row number."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.scheduler = _build(settings)
+        self.now = 0.0
+        """The clock that policies see, seconds."""
+        self.scheduler.clock = lambda: self.now
+        self.ended = 0
+        """Requests that have finished."""
+        self._under_way: list[Any] = []
+
+    def add(
+        self, row: int, prompt_tokens: int, output_tokens: int, arrival_s: float, priority: int, told: dict[str, Any]
+    ) -> None:
+        """A request arrives; it stops at ``output_tokens``. ``told``: its ``vllm_xargs``."""
+        from vllm.sampling_params import SamplingParams
+        from vllm.v1.request import Request
+
+        request = Request(
+            request_id=f"{row:09d}",
+            prompt_token_ids=[(7 * row + i) % TINY_LLAMA["vocab_size"] for i in range(prompt_tokens)],  # type: ignore[operator]
+            sampling_params=SamplingParams(max_tokens=output_tokens, ignore_eos=True, extra_args=told),
+            pooling_params=None,
+            arrival_time=arrival_s,
+            priority=priority,
+        )
+        self.scheduler.add_request(request)
+
+    @property
+    def busy(self) -> bool:
+        """Whether a request waits or runs."""
+        return bool(self.scheduler.get_num_unfinished_requests() > 0)
+
+    @property
+    def under_way(self) -> int:
+        """Steps scheduled and not yet completed."""
+        return len(self._under_way)
+
+    def schedule(self) -> Step | None:
+        """Schedule a step; None if it holds nothing."""
+        output = self.scheduler.schedule()
+        if not output.num_scheduled_tokens and not output.preempted_req_ids:
+            return None
+        self._under_way.append(output)
+        admitted = [r.req_id for r in output.scheduled_new_reqs] + list(output.scheduled_cached_reqs.resumed_req_ids)
+        return Step(
+            tokens={int(name): count for name, count in output.num_scheduled_tokens.items()},
+            admitted=tuple(sorted(map(int, admitted))),
+            preempted=tuple(sorted(map(int, output.preempted_req_ids or ()))),
+            running=tuple(int(r.request_id) for r in self.scheduler.running),
+        )
+
+    def complete(self) -> None:
+        """The oldest step under way ends: give its requests their tokens."""
+        from vllm.v1.outputs import ModelRunnerOutput
+
+        output = self._under_way.pop(0)
+        names = list(output.num_scheduled_tokens)
+        before = len(self.scheduler.requests)
+        self.scheduler.update_from_output(
+            output,
+            ModelRunnerOutput(
+                req_ids=names,
+                req_id_to_index={name: i for i, name in enumerate(names)},
+                sampled_token_ids=[[5] if self._samples(output, name) else [] for name in names],
+                logprobs=None,
+                prompt_logprobs_dict={},
+                pooler_output=[],
+            ),
+        )
+        self.ended += before - len(self.scheduler.requests)
+
+    def _samples(self, output: Any, name: str) -> bool:
+        """Whether the step computed the last of the request's known tokens."""
+        request = self.scheduler.requests.get(name)
+        if request is None:
+            return False
+        done = output.num_scheduled_tokens[name]
+        for new in output.scheduled_new_reqs:
+            if new.req_id == name:
+                return bool(new.num_computed_tokens + done >= len(new.prompt_token_ids))
+        cached = output.scheduled_cached_reqs
+        i = cached.req_ids.index(name)
+        known = request.num_prompt_tokens + cached.num_output_tokens[i]
+        return bool(cached.num_computed_tokens[i] + done >= known)

@@ -1,0 +1,56 @@
+"""Random adds, steps, preemptions and aborts on vLLM's scheduler with our policies in it."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+pytest.importorskip("vllm", reason="vLLM is not installed here; run scripts/vllm")
+
+from tailrace.vllm_plugin.offline import OfflineScheduler, Settings
+
+OPERATIONS = 10_000
+
+
+@pytest.mark.parametrize(("policy", "in_flight"), [("qba", 1), ("qba", 2), ("srpt", 1), ("vllm_priority", 2)])
+def test_nothing_is_lost(policy: str, in_flight: int) -> None:
+    """Every request ends once, and all blocks come back."""
+    from vllm.v1.request import RequestStatus
+
+    rng = random.Random(7)
+    settings = Settings(tailrace={"policy": policy}, blocks=60, steps_in_flight=in_flight)
+    offline = OfflineScheduler(settings)
+    scheduler, added, aborted = offline.scheduler, 0, 0
+    free = scheduler.kv_cache_manager.block_pool.get_num_free_blocks()
+    for _ in range(OPERATIONS):
+        offline.now += rng.random()
+        kind = rng.random()
+        if kind < 0.12:
+            told = {"tailrace_predicted_class": rng.choice(["short", "long"])}
+            offline.add(added, rng.randint(1, 300), rng.randint(1, 120), offline.now, rng.randint(0, 2), told)
+            added += 1
+        elif kind < 0.15 and scheduler.requests:
+            name = rng.choice(list(scheduler.requests))
+            aborted += len(scheduler.finish_requests(name, RequestStatus.FINISHED_ABORTED))
+        elif kind < 0.18 and scheduler.running and offline.under_way == 0:
+            victim = scheduler.running.pop()
+            scheduler._preempt_request(victim, offline.now)
+            scheduler.note_preempted(victim.request_id)
+        elif offline.busy:
+            step = offline.schedule()
+            if offline.under_way == in_flight or (offline.under_way and step is None):
+                offline.complete()
+    for _ in range(100_000):
+        step = offline.schedule() if offline.busy else None
+        if offline.under_way == in_flight or (offline.under_way and step is None):
+            offline.complete()
+        elif step is None:
+            break
+    assert not scheduler.requests
+    assert scheduler.kv_cache_manager.block_pool.get_num_free_blocks() == free
+    assert offline.ended == added - aborted
+    assert scheduler.host.rows == {}
+    assert len(scheduler.waiting) == 0
+    assert added > 500
+    assert aborted > 50

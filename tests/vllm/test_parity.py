@@ -1,0 +1,65 @@
+"""Our engine and our policies against vLLM's own scheduler, step by step.
+
+Needs vLLM: ``scripts/vllm`` makes an environment that has it and runs this folder.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("vllm", reason="vLLM is not installed here; run scripts/vllm")
+
+from tailrace.errors import UserError
+from tailrace.studies import parity
+
+STEPS = 2000
+EVERY_CASE = ("vllm_fcfs", "vllm_priority", "qba", "srpt")
+SOME_CASES = ("fcfs", "psf", "aa", "sjf")
+
+
+def _agree(policy: str, case: str) -> None:
+    found = parity.compare(parity.WORKLOAD.format(requests=STEPS), policy, case, STEPS)
+    assert found.first_mismatch is None, found
+    assert found.mismatched_steps == 0
+    assert found.steps == STEPS
+
+
+@pytest.mark.parametrize("case", parity.CASES)
+@pytest.mark.parametrize("policy", EVERY_CASE)
+def test_every_step_is_the_same(policy: str, case: str) -> None:
+    _agree(policy, case)
+
+
+@pytest.mark.parametrize("case", ["base", "async"])
+@pytest.mark.parametrize("policy", SOME_CASES)
+def test_other_policies_in_the_main_cases(policy: str, case: str) -> None:
+    _agree(policy, case)
+
+
+@pytest.mark.parametrize("case", ["base", "async", "little memory"])
+def test_a_policys_own_victims_reach_vllm(case: str) -> None:
+    """vLLM's priority policy, once as it is and once through the plugin's victim hook."""
+    _agree("plugin:vllm_priority", case)
+
+
+def test_the_comparison_sees_a_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test that cannot fail proves nothing: one block less on our side must show."""
+    ours = parity._ours
+    text = parity.WORKLOAD.format(requests=500)
+
+    def smaller(w, policy, settings):  # type: ignore[no-untyped-def]
+        import dataclasses
+
+        return ours(w, policy, dataclasses.replace(settings, blocks=settings.blocks - 1))
+
+    monkeypatch.setattr(parity, "_ours", smaller)
+    found = parity.compare(text, "vllm_fcfs", "little memory", 500)
+    assert found.mismatched_steps > 0
+    assert found.first_mismatch is not None
+
+
+def test_mistakes() -> None:
+    with pytest.raises(UserError, match="did you mean 'base'"):
+        parity.compare("", "fcfs", "bas", 10)
+    with pytest.raises(UserError, match="engine rules alone"):
+        parity.compare(parity.WORKLOAD.format(requests=10), "sarathi", "base", 10)
