@@ -132,3 +132,13 @@ def test_a_hook_with_other_arguments_or_a_taken_name_is_refused() -> None:
         @policy("child")
         class Child(POLICIES.get("qba")):  # type: ignore[misc]
             """Shares its parent's parameter class."""
+
+
+def test_settings_that_could_never_work_are_refused() -> None:
+    with pytest.raises(UserError, match="chunk_cap=10 must be above min_last_chunk=10"):
+        EngineRules(chunk_cap=10, min_last_chunk=10)
+    with pytest.raises(UserError, match="token_budget must be above"):
+        engine("qba", {"min_last_chunk": "128"})
+    qba = POLICIES.get("qba")
+    with pytest.raises(UserError, match="nobody would ever be aged"):
+        qba.make_state(params.build(qba.Params, {"window": 10}, "qba"), 5)

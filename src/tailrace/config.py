@@ -31,6 +31,10 @@ class EngineConfig:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < low:
                 raise UserError(f"engine {self.name}: {name}={value!r} must be a whole number of at least {low}")
+        if self.token_budget <= self.rules.min_last_chunk:
+            raise UserError(
+                f"engine {self.name}: token_budget must be above min_last_chunk={self.rules.min_last_chunk}"
+            )
         if 0 < self.kv_tokens < self.rules.block_tokens:
             raise UserError(f"engine {self.name}: kv_tokens={self.kv_tokens} is less than one block")
 

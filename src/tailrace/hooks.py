@@ -11,7 +11,8 @@ What every host promises
       ``after_step`` only; ``scratch`` by ``prepare`` only. So planning a step twice gives
       the same plan.
     * ``now`` is the host's clock in seconds, the same one as ``arrival_s``.
-    * Row columns are up to date before an ``on_*`` hook sees them.
+    * Row columns are up to date before an ``on_*`` hook sees them; at the end of a step
+      ``on_progress`` and ``on_prefill_done`` come before its output tokens are delivered.
     * The order of requests is (tier, key, arrival_s, seq), ascending: always total.
     * The predictions in the table are the only knowledge of the future.
 
@@ -148,7 +149,10 @@ def on_preempt(table: Any, row: int, now: float, state: Any, params: Any) -> Non
 
 @_jit.generic(on="params")
 def on_remove(table: Any, row: int, reason: int, now: float, state: Any, params: Any) -> None:
-    """It leaves for good: FINISHED, ABORTED or REJECTED. The row may be used again."""
+    """It leaves for good: FINISHED, ABORTED or REJECTED. The row may be used again.
+
+    A request refused before `on_arrival` was called for it never reaches the policy.
+    """
 
 
 @_jit.generic(on="params")

@@ -52,17 +52,18 @@ class EngineRules:
     decode_cap: int = 0
     """Most decodes in a step; 0 = no cap."""
     misfit: Literal["stop", "skip"] = "stop"
-    """When the next piece of work does not fit what is left of the step: end it, or try others."""
+    """When the next piece of work does not fit what is left of the step: end the pass over the
+    running, or over the waiting, in which it came; or try those behind it."""
     min_last_chunk: int = 0
-    """A chunk that is not a prompt's last and has at most this many tokens is not run and ends the step."""
+    """A chunk that is not a prompt's last and has at most this many tokens does not fit (``misfit``)."""
     victim: Literal["tail", "hook"] = "tail"
     """Who yields KV: the last in run order, or the policy's ``victim``."""
     evict: Literal["recompute", "swap"] = "recompute"
     may_preempt_at_cap: bool = False
     """A waiting request may take the place of a running one at the sequence cap."""
     projection: Literal["chunk", "live_prompt", "live_growth_prompt"] = "live_growth_prompt"
-    """``admit="projected"``: live KV plus this chunk; plus the whole prompt; plus also this
-    step's decode growth."""
+    """``admit="projected"``: what is live after this step plus the first chunk; what is live
+    before it plus the whole prompt; what is live after it plus the whole prompt."""
     kv_short: Literal["preempt", "stall"] = "preempt"
     """A running request without a block preempts, or waits until nobody can go on."""
     admit_after_preemption: bool = False
@@ -83,6 +84,8 @@ class EngineRules:
     def __post_init__(self) -> None:
         for name, kind in get_type_hints(type(self)).items():
             _check(name, kind, getattr(self, name))
+        if 0 < self.chunk_cap <= self.min_last_chunk:
+            raise UserError(f"rule chunk_cap={self.chunk_cap} must be above min_last_chunk={self.min_last_chunk}")
 
 
 ENGINE_ONLY: Final = ("decode_block_tokens", "prefill_emits", "kv_limit", "block_tokens", "steps_in_flight")

@@ -222,7 +222,8 @@ def test_version(tailrace: Any) -> None:
 
 def test_ctrl_c_exits_130() -> None:
     call = [sys.executable, "-c", "import sys; sys.argv[0] = 'tailrace'; from tailrace.cli import main; main()"]
-    call += ["compare", "poisson:requests=400000", "--policies", "fcfs,srpt", "--report", "", "--no-cache"]
+    endless = "poisson:requests=1000000,rate_rps=100,prompt=10,output=2000"
+    call += ["compare", endless, "--policies", "fcfs,srpt", "--report", "", "--no-cache"]
     process = subprocess.Popen(call, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True)
     time.sleep(3)
     os.killpg(process.pid, signal.SIGINT)

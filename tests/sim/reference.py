@@ -259,7 +259,7 @@ class Planner:
                 self.stalled = True
                 return True
             if not self.make_room(r, need):
-                return r not in self.step.evicted
+                return self.rules.phase_order != "running_first" or r not in self.step.evicted
         self.take(r, tokens, need)
         return True
 

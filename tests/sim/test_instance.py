@@ -126,10 +126,12 @@ def test_seconds_too_few_for_any_work_do_not_bind() -> None:
     assert run.records.counters["completed"][0] == 20
 
 
-def test_an_engine_that_can_do_nothing_says_so() -> None:
-    """No chunk is ever longer than what may not be run: the first prompt waits for ever."""
-    run = instance(some(), chunk_cap=4, min_last_chunk=8)
+def test_an_engine_that_can_do_nothing_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No settings lead here; a budget of nothing is put in behind their back."""
+    run = instance(some())
+    run.buffers.core["token_budget"] = 0
     assert run.advance() == STUCK
+    monkeypatch.setattr(Instance, "advance", lambda self, **_: STUCK)
     with pytest.raises(RuntimeError, match="waits for ever"):
         simulate(run.workload, run.policy, run.params, run.config, run.latency)
 

@@ -21,6 +21,7 @@ import numpy as np
 
 from .. import hooks
 from .._jit import kernel
+from ..errors import UserError
 from ..hooks import Policy, policy
 from ..params import P
 from ..table import F8, I8, LONG, SHORT, WAITING, Columns, allocate
@@ -137,6 +138,8 @@ class AgingScratch(NamedTuple):
 
 
 def _make_state(params: Any, capacity: int) -> AgingState:
+    if 0 < params.window < params.min_samples:
+        raise UserError(f"window={params.window} is below min_samples={params.min_samples}: nobody would ever be aged")
     window = params.window or min(max(capacity, 1), MOST_SAMPLES)
     records, aging = allocate(Aging, 1)
     records["threshold_s"] = np.inf
@@ -287,7 +290,11 @@ class AA(Policy):
 @policy("qba", source="arXiv 2610.17795 §III-A6")
 class QBA(Policy):
     """Quota-based aging: as PSF, with one aged predicted-long request first after every k
-    completed predicted-short prefills. With bounded k no aged request waits for ever."""
+    completed predicted-short prefills. With bounded k no aged request waits for ever.
+
+    Until ``min_samples`` reference waits are known nobody is aged and QBA is PSF; with
+    ``history_long`` that takes so many predicted-long requests to have started.
+    """
 
     Params = QBAParams
     keys = hooks.LANES

@@ -242,7 +242,8 @@ def _take_running(e: Any, row: int, index: int, slot: int, now: float) -> int:
         if e.core.kv_short[0] == KV_STALL:
             return GO_ON
         if not room_for_running(e, row, index, need, slot, now):
-            return END if e.rows.mark[row] == EVICTED else GO_ON
+            lost = e.rows.mark[row] == EVICTED and e.core.phase_order[0] == RUNNING_FIRST
+            return END if lost else GO_ON  # vLLM ends the pass when a request gave way itself
     e.plan.growth[0] += need
     _add(e, row, tokens, need, slot)
     return GO_ON

@@ -25,7 +25,8 @@ __all__ = ["Instance", "Result", "settle", "simulate"]
 
 NO_END: Final = 1 << 60
 SLICE: Final = 1_000_000
-"""Steps between looks at the keyboard."""
+"""Steps between looks at the keyboard, and at whether anything gets done."""
+LIVELOCK: Final = "under these rules requests preempt each other for ever; give more kv_tokens or another phase_order"
 
 
 @dataclass(frozen=True, repr=False)
@@ -165,6 +166,11 @@ class Instance:
         items = [(int(e.items.row[i]), int(e.items.tokens[i])) for i in range(first, first + count)]
         return items, [int(e.seats.evicted[i]) for i in range(int(e.plan.evicted[0]))]
 
+    def progress(self) -> int:
+        """Tokens computed once and delivered so far: it grows, or nothing useful happens."""
+        table = self.buffers.table
+        return int(table["attained_tokens"].sum() + table["generated_tokens"].sum())
+
     def abort(self, row: int) -> bool:
         """Abort a live request between steps."""
         call = instance.abort.on(type(self.params), type(self.latency.cost))
@@ -247,8 +253,12 @@ def simulate(workload: Workload, policy: type[Policy], params: Any, config: Engi
     run = Instance(workload, policy, params, config, latency)
     ended = instance.PAUSED
     try:
+        done = -1
         while ended == instance.PAUSED:  # compiled code hears no Ctrl-C
             ended = run.advance(steps=SLICE)
+            before, done = done, run.progress()
+            if ended == instance.PAUSED and done == before:
+                raise UserError(f"policy {policy.name}: {LIVELOCK}")
     except CompileError as error:
         hint = "NUMBA_DISABLE_JIT=1 runs it as plain Python"
         raise UserError(f"policy {policy.name} does not compile: {error} ({hint})") from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import hashlib
 import json
 import os
@@ -32,8 +33,16 @@ def folder() -> Path:
 
 def key_of(inputs: Mapping[str, Any], sources: tuple[str, ...] = ()) -> str:
     """Hash of a run's inputs and of the code that makes its result."""
-    text = json.dumps(inputs, sort_keys=True, default=str) + source_digest(sources)
+    text = json.dumps(inputs, sort_keys=True, default=str) + source_digest(sources) + _code()
     return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+@functools.cache
+def _code() -> str:
+    """Hash of what turns a finished engine into a result, besides the engine itself."""
+    here = Path(__file__).parents[1]
+    files = [here / "metrics.py", *sorted((here / "sim").glob("*.py"))]
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 
 def save(key: str, result: Result) -> None:
