@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -224,10 +225,22 @@ def test_ctrl_c_exits_130() -> None:
     call = [sys.executable, "-c", "import sys; sys.argv[0] = 'tailrace'; from tailrace.cli import main; main()"]
     endless = "poisson:requests=1000000,rate_rps=100,prompt=10,output=2000"
     call += ["compare", endless, "--policies", "fcfs,srpt", "--report", "", "--no-cache"]
-    process = subprocess.Popen(call, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True)
-    time.sleep(3)
-    os.killpg(process.pid, signal.SIGINT)
-    _, err = process.communicate(timeout=30)
+    process = subprocess.Popen(
+        call,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        # A shell's background jobs, and their children, ignore the signal unless told.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    try:
+        time.sleep(3)
+        os.killpg(process.pid, signal.SIGINT)
+        _, err = process.communicate(timeout=30)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
     assert process.returncode == 130, err
     assert "interrupted" in err
     assert "Traceback" not in err
