@@ -120,7 +120,10 @@ def test_load_is_explained() -> None:
 def test_page_of_runs_in_which_nothing_happened() -> None:
     empty = result("a", None, by_true_class={}, by_predicted_class={}, throughput={"output_tokens_per_s": None})
     for doc in (document(empty), document(empty, result("b", 1.0)), document()):
-        Tags(page(doc, [], "c", "v"))
+        text = page(doc, [], "c", "v")
+        Tags(text)
+        assert "nan" not in text.lower().split()
+        assert text.rstrip().endswith("</html>")
 
 
 def test_many_tenants_are_cut_short() -> None:
