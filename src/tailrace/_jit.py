@@ -14,6 +14,7 @@ hash of every source that can be compiled into them.
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import hashlib
 import inspect
@@ -203,10 +204,19 @@ def source_files() -> list[str]:
 
 def source_digest(extra: Iterable[str] = ()) -> str:
     """Hash of all text that may be compiled into an entry, and of the compiler's version."""
-    digest = hashlib.sha256(f"{numba.__version__} {np.__version__} {platform.python_version()}".encode())
-    for file in map(Path, [*source_files(), *extra]):
+    digest = _own_sources().copy()
+    for file in map(Path, extra):
         digest.update(file.name.encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()[:16]
+
+
+@functools.cache
+def _own_sources() -> hashlib._Hash:
+    """Read as soon as the first entry is defined: a file edited later must not name old code."""
+    digest = hashlib.sha256(f"{numba.__version__} {np.__version__} {platform.python_version()}".encode())
+    for file in map(Path, source_files()):
+        digest.update(file.name.encode() + b"\0" + file.read_bytes())
+    return digest
 
 
 class CompileError(Exception):
@@ -249,6 +259,7 @@ class Entry:
     """A kernel that Python calls. Compiled on the first call for each set of types."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
+        _own_sources()
         self.py_func = function
         self.__doc__ = function.__doc__
         self._compiled: dict[tuple[str, ...], Any] = {}

@@ -50,7 +50,13 @@ ENGINES: Final[dict[str, EngineConfig]] = {
         token_budget=512,
         max_seqs=128,
         kv_tokens=0,
-        rules=EngineRules(phase_order="decode_first", admit="prompt", watermark=0.01, admit_after_preemption=True),
+        rules=EngineRules(
+            phase_order="decode_first",
+            admit="prompt",
+            watermark=0.01,
+            chunk_cap_alone=True,
+            admit_after_preemption=True,
+        ),
     ),
     "qba": EngineConfig(
         "qba",
@@ -62,6 +68,7 @@ ENGINES: Final[dict[str, EngineConfig]] = {
             admit="projected",
             projection="live_growth_prompt",
             watermark=0.3,
+            chunk_cap_alone=True,
             admit_after_preemption=True,
             decode_block_tokens=8,
             prefill_emits=False,

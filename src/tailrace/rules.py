@@ -35,8 +35,7 @@ class EngineRules:
     """What the policy's keys rank: the waiting only (the running keep their order of
     admission) or all requests."""
     phase_order: Literal["ranked", "running_first", "decode_first", "prefill_first", "prefill_alone"] = "running_first"
-    """Who takes the step's budget first. ``ranked``: whoever ranks first, and with
-    ``order_scope="all"`` an outranked running request also yields KV to a waiting one.
+    """Who takes the step's budget first. ``ranked``: whoever ranks first.
     ``prefill_alone``: a step with a prefill has no decodes."""
     continuation_first: bool = True
     """Begun prefills go before new ones; otherwise they compete by rank."""
@@ -49,6 +48,10 @@ class EngineRules:
     """What a waiting request that cannot start does to those behind it."""
     chunk_cap: int = 0
     """Most prefill tokens of one request in a step; 0 = no cap."""
+    chunk_cap_alone: bool = False
+    """``chunk_cap`` also holds for a request that is the only one, running or waiting."""
+    chunk_cap_adaptive: bool = False
+    """``chunk_cap`` is never below an equal share of the step's budget for all requests."""
     decode_cap: int = 0
     """Most decodes in a step; 0 = no cap."""
     misfit: Literal["stop", "skip"] = "stop"
@@ -61,6 +64,9 @@ class EngineRules:
     evict: Literal["recompute", "swap"] = "recompute"
     may_preempt_at_cap: bool = False
     """A waiting request may take the place of a running one at the sequence cap."""
+    may_preempt_for_kv: bool = False
+    """A waiting request may take the KV of running ones. Here and at the cap: of those that it
+    outranks and that ``may_preempt`` gives it, once they are known to suffice."""
     projection: Literal["chunk", "live_prompt", "live_growth_prompt"] = "live_growth_prompt"
     """``admit="projected"``: what is live after this step plus the first chunk; what is live
     before it plus the whole prompt; what is live after it plus the whole prompt."""
@@ -150,6 +156,7 @@ VLLM_V1: Final[dict[str, Any]] = {
     "kv_short": "preempt",
     "evict": "recompute",
     "may_preempt_at_cap": False,
+    "may_preempt_for_kv": False,
     "admit_after_preemption": False,
 }
-"""What stock vLLM V1 fixes. Chunk cap, watermark and the full-prompt gate are its settings."""
+"""What stock vLLM V1 fixes. Chunk caps, watermark and the full-prompt gate are its settings."""

@@ -128,7 +128,7 @@ class Planner:
         self.policy.prepare(sim, now)
         tokens, seqs, seconds = self.policy.limits(sim)
         self.most_tokens = min(tokens, sim.machine.budget)
-        self.most_seqs = min(seqs, sim.cap)
+        self.most_seqs = seqs
         self.most_seconds = seconds if timed else INF
         self.step = Step()
         self.stalled = False
@@ -168,6 +168,14 @@ class Planner:
     @property
     def full(self) -> bool:
         return self.residents >= self.sim.cap
+
+    @property
+    def chunk_cap(self) -> int:
+        everybody = len(self.sim.running) + len(self.sim.waiting)
+        if not self.rules.chunk_cap or (everybody == 1 and not self.rules.chunk_cap_alone):
+            return 0
+        share = self.sim.machine.budget // everybody if self.rules.chunk_cap_adaptive else 0
+        return max(self.rules.chunk_cap, share)
 
     def rank(self, r: Req) -> tuple[int, float, float, int]:
         return (*self.policy.key(r, self.now), r.arrival, r.row)
@@ -225,8 +233,8 @@ class Planner:
             decodes = sum(w.decode for w in self.step.work)
             if self.rules.decode_cap and decodes >= self.rules.decode_cap:
                 return 0
-        elif self.rules.chunk_cap:
-            tokens = min(tokens, self.rules.chunk_cap)
+        elif self.chunk_cap:
+            tokens = min(tokens, self.chunk_cap)
         tokens = int(min(tokens, self.budget))
         if r.decoding:
             return tokens if self.seconds_of(r, tokens) <= self.seconds else 0
@@ -273,9 +281,11 @@ class Planner:
         need, taken = self.admission(r.known, tokens)
         full = self.full
         if full or need > self.free:
-            may = self.rules.may_preempt_at_cap if full else self.ranked and self.rules.phase_order == "ranked"
-            if not may or not self.displace(r, need):
+            may = self.rules.may_preempt_at_cap if full else self.rules.may_preempt_for_kv
+            if not may or not self.displace(r):
                 return self.rules.blocked_head == "skip" and not full
+            tokens = self.fit(r, r.known)
+            need, taken = self.admission(r.known, tokens)
         self.step.admitted.append(r)
         self.take(r, tokens, taken)
         return True
@@ -327,25 +337,20 @@ class Planner:
                 return False
         return True
 
-    def displace(self, r: Req, need: int) -> bool:
-        """Take outranked requests' places and KV, if that suffices; else nobody's."""
+    def displace(self, r: Req) -> bool:
+        """Take outranked requests' places and KV until it can start; nobody's if it cannot."""
         mine = self.policy.key(r, self.now)
         pool = [o for o in self.stay if mine < self.policy.key(o, self.now) and self.policy.may_preempt(r, o)]
         if self.rules.victim == "hook":
             pool = [o for o in pool if not self.policy.victim(o)[0]]
-        losers: list[Req] = []
-        free, residents = self.free, self.residents
+        work, evicted = list(self.step.work), list(self.step.evicted)
         for o in self.by_choice(pool):
-            if free >= need and residents < self.sim.cap:
-                break
-            losers.append(o)
-            free += o.blocks + sum(w.blocks for w in self.step.work if w.req is o)
-            residents -= 1
-        if free < need or residents >= self.sim.cap:
-            return False
-        for o in losers:
             self.evict(o)
-        return True
+            tokens = self.fit(r, r.known)
+            if not self.full and tokens > 0 and self.admission(r.known, tokens)[0] <= self.free:
+                return True
+        self.step.work, self.step.evicted = work, evicted
+        return False
 
 
 class Reference:

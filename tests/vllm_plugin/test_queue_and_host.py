@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
+from collections.abc import Iterable
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,8 +15,12 @@ import pytest
 from tailrace import hooks, latency, params
 from tailrace.errors import UserError
 from tailrace.registry import POLICIES
+from tailrace.rules import EngineRules, merge
+from tailrace.schedule.engine import Limits
+from tailrace.table import LONG, SHORT
+from tailrace.vllm_plugin.asks import Classes, columns
 from tailrace.vllm_plugin.honour import settle
-from tailrace.vllm_plugin.host import PolicyHost
+from tailrace.vllm_plugin.host import Decision, PolicyHost
 from tailrace.vllm_plugin.queue import RankedQueue
 
 
@@ -24,91 +30,203 @@ def _request(name: str) -> Any:
 
 def test_a_queue_keeps_the_order_it_is_given() -> None:
     queue = RankedQueue()
-    a, b, c = (_request(name) for name in "abc")
-    for request in (a, b, c):
+    a, b, c, d = (_request(name) for name in "abcd")
+    for request in (a, b, c, d):
         queue.add_request(request)
-    queue.reorder(["c", "a", "b"])
-    assert [r.request_id for r in queue] == ["c", "a", "b"]
+    pages = [[b], [d], []]
+    queue.order([c, a], lambda: pages.pop(0))
     assert queue.peek_request() is c
-    assert queue.pop_request() is c
+    assert [queue.pop_request() for _ in range(4)] == [c, a, b, d]
+    assert not queue
+    with pytest.raises(IndexError):
+        queue.peek_request()
     queue.prepend_request(c)
-    queue.prepend_requests([b])
-    assert [r.request_id for r in queue] == ["b", "c", "a"]
+    queue.prepend_requests([b, a])
+    assert [r.request_id for r in queue] == ["c", "b", "a"]
     queue.remove_request(c)
     queue.remove_requests([c, a])
     assert len(queue) == 1
     assert b in queue
     assert a not in queue
+    assert _request("b") not in queue  # another of the same name
     with pytest.raises(ValueError, match="does not wait"):
         queue.remove_request(a)
-    with pytest.raises(ValueError, match="does not name every"):
-        queue.reorder([])
-    queue.pop_request()
+
+
+def test_a_request_put_back_waits_for_the_next_order() -> None:
+    queue = RankedQueue()
+    a, b, c = (_request(name) for name in "abc")
+    for request in (a, b):
+        queue.add_request(request)
+    queue.order([a, b])
+    assert queue.pop_request() is a
+    queue.prepend_request(c)
+    assert queue.peek_request() is b
+    queue.order([a])  # gone meanwhile: those that nobody ranked come in order of coming
+    assert queue.peek_request() is b
+
+
+def test_a_barred_request_is_not_seen() -> None:
+    queue = RankedQueue()
+    a, b = _request("a"), _request("b")
+    queue.add_request(a)
+    queue.add_request(b)
+    queue.order([a, b])
+    queue.bar(["a"])
+    assert len(queue) == 2
+    assert queue.pop_request() is b
     assert not queue
     with pytest.raises(IndexError):
         queue.peek_request()
+    queue.bar([])
+    assert queue.peek_request() is a
 
 
-def _host(name: str, capacity: int = 64, **given: Any) -> PolicyHost:
+def _host(name: str, capacity: int = 64, blocks: int = 1000, seqs: int = 8, **given: Any) -> PolicyHost:
     cls = POLICIES.get(name)
     values = params.build(cls.Params, given, name)
-    return PolicyHost(cls, values, latency.build("piecewise:constant_s=0,per_token_s=0").cost, capacity)
+    honoured, _ = settle(cls, values)
+    cost = latency.build("piecewise:constant_s=0,per_token_s=0").cost
+    rules = merge(EngineRules(), honoured, name)
+    return PolicyHost(cls, values, cost, Limits(256, seqs, blocks * 16), rules, capacity)
 
 
-def _columns(arrival_s: float, predicted_class: int = 0, **more: float) -> dict[str, float]:
-    return {"arrival_s": arrival_s, "prompt_tokens": 10, "predicted_class": predicted_class, **more}
+def _arrive(host: PolicyHost, name: str, arrival_s: float, length: int = SHORT, **more: float) -> None:
+    given = {"arrival_s": arrival_s, "prompt_tokens": 10, "predicted_class": length, **more}
+    host.arrive(_request(name), given, 100, arrival_s)
+
+
+def _names(requests: list[Any] | None) -> list[str]:
+    return [request.request_id for request in requests or ()]
+
+
+def _decide(host: PolicyHost, running: Iterable[str], free: int, now: float) -> Decision:
+    return host.decide([host.requests[host.rows[name]] for name in running], free, now)
+
+
+def _waiting(host: PolicyHost, now: float, running: Iterable[str] = (), free: int = 1000) -> list[str]:
+    """All of the waiting, in order."""
+    found = _decide(host, running, free, now).front
+    while page := host.more(now):
+        found += page
+    return _names(found)
 
 
 def test_a_host_ranks_as_the_policy_says() -> None:
     host = _host("psf")
-    for name, arrival, length in (("l1", 0.0, 1), ("s1", 1.0, 0), ("l2", 2.0, 1), ("s2", 3.0, 0)):
-        host.arrive(name, _columns(arrival, length), arrival)
-    assert host.rank(["l1", "s1", "l2", "s2"], [], False, 4.0)[0] == ["s1", "s2", "l1", "l2"]
+    for name, arrival, length in (("l1", 0.0, LONG), ("s1", 1.0, SHORT), ("l2", 2.0, LONG), ("s2", 3.0, SHORT)):
+        _arrive(host, name, arrival, length)
+    assert _waiting(host, 4.0) == ["s1", "s2", "l1", "l2"]
+    assert _waiting(host, 4.0, free=0) == ["s1", "s2", "l1", "l2"]  # asking changes nothing
 
 
-def test_a_host_sorts_many_rows_as_python_does() -> None:
-    host = _host("sjf", capacity=1000)
+def test_a_host_ranks_many_rows_as_python_does() -> None:
+    host = _host("sjf", capacity=1000, seqs=300)
     rng = np.random.default_rng(3)
     sizes = {f"r{i}": int(rng.integers(1, 50)) for i in range(700)}
     for i, (name, size) in enumerate(sizes.items()):
-        host.arrive(name, {"arrival_s": float(i), "prompt_tokens": size}, float(i))
-    waiting, running = list(sizes)[:500], list(sizes)[500:]
-    first, second = host.rank(waiting, running, True, 1000.0)
-    assert first == sorted(waiting, key=lambda name: (sizes[name], int(name[1:])))
-    assert second == sorted(running, key=lambda name: (sizes[name], int(name[1:])))
+        _arrive(host, name, float(i), prompt_tokens=size)
+    in_order = sorted(sizes, key=lambda name: (sizes[name], int(name[1:])))
+    assert _waiting(host, 1000.0) == in_order
+    started = list(sizes)[::3]
+    host.commit(dict.fromkeys(started, 1), [(name, 0) for name in started], [], 1000.0)
+    order = _names(_decide(host, started, 1000, 1001.0).running)
+    assert order == [name for name in in_order if name in started]
+    assert _waiting(host, 1001.0, started) == [name for name in in_order if name not in started]
 
 
 def test_rows_are_used_again_and_a_full_table_loses_nobody() -> None:
     host = _host("psf", capacity=2)
     for name in ("a", "b", "c"):
-        host.arrive(name, _columns(float(ord(name))), 0.0)
+        _arrive(host, name, float(ord(name)))
     assert host.unranked == 1
-    assert host.rank(["c", "b", "a"], [], False, 1.0)[0] == ["a", "b", "c"]
-    host.remove("a", hooks.ABORTED, 1.0)
-    host.remove("c", hooks.ABORTED, 1.0)
-    host.arrive("d", _columns(5.0, preemptions=0), 5.0)
+    assert _waiting(host, 200.0) == ["a", "b"]  # the queue adds c, which has no row
+    host.remove("a", hooks.ABORTED, 200.0)
+    host.remove("c", hooks.ABORTED, 200.0)
+    _arrive(host, "d", 5.0)
     assert sorted(host.rows) == ["b", "d"]
+    step = host.commit({"b": 10, "c": 10}, [("b", 0), ("c", 0)], [], 201.0)
+    assert _names(host.requests_of(step)) == ["b"]
     with pytest.raises(UserError, match="capacity=0"):
         _host("psf", capacity=0)
+
+
+def test_a_row_that_changed_hands_while_its_step_ran() -> None:
+    host = _host("srpt", capacity=1)
+    _arrive(host, "a", 0.0)
+    step = host.commit({"a": 10}, [("a", 0)], [], 0.0)
+    host.remove("a", hooks.ABORTED, 0.5)
+    _arrive(host, "b", 0.6, prompt_tokens=30)
+    host.complete(step, [1], [10], [True], 1.0)
+    assert list(host.rows) == ["b"]
+    assert host.records["generated_tokens"][0] == 0
+    assert _waiting(host, 2.0) == ["b"]
+
+
+def test_a_request_that_left_while_its_step_ran() -> None:
+    host = _host("srpt")
+    _arrive(host, "a", 0.0)
+    step = host.commit({"a": 10}, [("a", 0)], [], 0.0)
+    host.remove("a", hooks.ABORTED, 0.5)
+    assert [request.is_finished() for request in host.requests_of(step)] == [False]
+    host.complete(step, [1], [10], [True], 1.0)
+    assert host.rows == {}
+    assert len(host._free) == 64
 
 
 def test_a_promotion_survives_a_preemption_in_the_host() -> None:
     """QBA's quota through the host's calls, as vLLM makes them."""
     host = _host("qba", k=1, min_samples=1, aging_quantile=0.0)
-    host.arrive("l0", _columns(0.0, 1), 0.0)
-    host.rank(["l0"], [], False, 0.0)
-    host.commit([], ["l0"], [("l0", 10, True)], 0.0)
-    host.complete([("l0", 10, True, 1, False)], 1.0, 1.0)
-    host.arrive("l1", _columns(1.0, 1), 1.0)
-    host.arrive("s1", _columns(2.0, 0), 2.0)
-    assert host.rank(["l1", "s1"], ["l0"], False, 3.0)[0] == ["s1", "l1"]
-    host.commit([], ["s1"], [("s1", 10, True)], 3.0)
-    host.complete([("s1", 10, True, 1, True)], 1.0, 4.0)  # one short prefill done: a debt
-    host.arrive("s2", _columns(4.0, 0), 4.0)
-    assert host.rank(["l1", "s2"], ["l0"], False, 5.0)[0] == ["l1", "s2"]
-    host.commit([], ["l1"], [("l1", 5, False)], 5.0)
-    host.commit(["l1"], [], [], 6.0)
-    assert host.rank(["s2", "l1"], ["l0"], False, 7.0)[0] == ["l1", "s2"]
+    _arrive(host, "l0", 0.0, LONG)
+    assert _waiting(host, 0.0) == ["l0"]
+    host.complete(host.commit({"l0": 10}, [("l0", 0)], [], 0.0), [1], [10], [False], 1.0)
+    _arrive(host, "l1", 1.0, LONG)
+    _arrive(host, "s1", 2.0)
+    assert _waiting(host, 3.0, ("l0",)) == ["s1", "l1"]
+    step = host.commit({"s1": 10}, [("s1", 0)], [], 3.0)
+    host.complete(step, [1], [10], [True], 4.0)  # one short prefill done: a debt
+    _arrive(host, "s2", 4.0)
+    assert _waiting(host, 5.0, ("l0",)) == ["l1", "s2"]
+    host.commit({"l1": 5}, [("l1", 0)], [], 5.0)
+    host.commit({}, [], ["l1"], 6.0)
+    assert _waiting(host, 7.0, ("l0",)) == ["l1", "s2"]
+
+
+def _crowd(**given: Any) -> PolicyHost:
+    """Two places, held by requests with 30 and 90 prompt tokens."""
+    host = _host("sjf", seqs=2, **given)
+    for name, size in (("middle", 30), ("large", 90)):
+        _arrive(host, name, 0.0, prompt_tokens=size)
+        host.complete(host.commit({name: size}, [(name, 0)], [], 1.0), [1], [size], [False], 2.0)
+    return host
+
+
+def test_a_shorter_request_displaces_the_longest_at_the_cap() -> None:
+    host = _crowd()
+    _arrive(host, "small", 3.0, prompt_tokens=5)
+    decision = _decide(host, ["middle", "large"], 900, 3.0)
+    assert _names(decision.displaced) == ["large"]
+    assert _names(decision.gaining) == _names(decision.front) == ["small"]
+    assert _names(decision.running) == ["middle"]
+    host.protect("large", 1)
+    assert _names(_decide(host, ["middle", "large"], 900, 3.0).displaced) == ["middle"]
+    host.protect("middle", 1)
+    assert _names(_decide(host, ["middle", "large"], 900, 3.0).displaced) == []
+
+
+def test_equals_never_displace_each_other() -> None:
+    host = _crowd()
+    _arrive(host, "same", 3.0, prompt_tokens=90)
+    assert _names(_decide(host, ["middle", "large"], 900, 3.0).displaced) == []
+
+
+def test_nobody_is_displaced_for_a_request_that_would_not_start() -> None:
+    """It outranks the one with 6 blocks; with that, 8 are free, and it may need 7 or 9."""
+    for prompt, displaced in ((110, ["large"]), (130, [])):
+        host = _crowd()
+        host.records["predicted_output_tokens"][host.rows["large"]] = 1000
+        _arrive(host, "deep", 3.0, prompt_tokens=prompt)
+        assert _names(_decide(host, ["middle", "large"], 2, 3.0).displaced) == displaced
 
 
 def test_warming_up_leaves_no_trace() -> None:
@@ -117,10 +235,39 @@ def test_warming_up_leaves_no_trace() -> None:
         host.warm()
         assert host.rows == {}
         assert len(host._free) == 64
-        for ours, theirs in zip(host.state, fresh.state, strict=True):
-            np.testing.assert_array_equal(ours, theirs)
-        host.arrive("a", _columns(1.0), 1.0)
-        assert host.rank(["a"], [], False, 1.0)[0] == ["a"]
+        assert repr(host.engine.state) == repr(fresh.engine.state)
+        np.testing.assert_array_equal(host.records, fresh.records)
+        _arrive(host, "a", 1.0)
+        assert _waiting(host, 1.0) == ["a"]
+
+
+def test_what_a_client_sends() -> None:
+    classes = Classes({"gold": {"weight": 4, "ttft_slo_ms": 500}, "basic": {}})
+    told = {"tailrace_predicted_output_tokens": 12, "tailrace_predicted_class": "long", "tailrace_class": "basic"}
+    found = columns({**told, "tailrace_tpot_slo_ms": 50}, 99, classes)
+    assert (found["predicted_output_tokens"], found["predicted_class"], found["class_id"]) == (12, LONG, 1)
+    assert (found["weight"], found["ttft_slo_s"], found["tpot_slo_s"]) == (1.0, math.inf, 0.05)
+    absent = columns({}, 99, classes)
+    assert (absent["predicted_output_tokens"], absent["predicted_class"], absent["weight"]) == (99, SHORT, 4.0)
+    assert absent["ttft_slo_s"] == 0.5
+
+
+@pytest.mark.parametrize("value", ["abc", -1, 0, True, [1], {}, float("nan"), float("inf"), 10**400])
+def test_nothing_a_client_sends_stops_the_engine(value: Any) -> None:
+    fields = ("predicted_output_tokens", "predicted_class", "class", "ttft_slo_ms", "tpot_slo_ms")
+    found = columns({f"tailrace_{field}": value for field in fields}, 99, Classes())
+    assert found == columns({}, 99, Classes())
+
+
+def test_mistakes_in_classes() -> None:
+    for given, message in (
+        ({"a": {"wieght": 1}}, "did you mean 'weight'"),
+        ({"a": {"weight": 0}}, "must be a number above 0"),
+        ({"a": 3}, "must be an object"),
+        ([], "tailrace.classes must be"),
+    ):
+        with pytest.raises(UserError, match=message):
+            Classes(given)
 
 
 def test_rules_honoured_and_refused() -> None:

@@ -17,7 +17,13 @@ class Priority(Policy):
 
     @staticmethod
     def rules(params: Any) -> dict[str, Any]:
-        return {"order_scope": "all", "phase_order": "ranked", "victim": "tail", "may_preempt_at_cap": True}
+        return {
+            "order_scope": "all",
+            "phase_order": "ranked",
+            "victim": "tail",
+            "may_preempt_at_cap": True,
+            "may_preempt_for_kv": True,
+        }
 
     @staticmethod
     def key(table: Any, row: int, now: float, state: Any, scratch: Any, cost: Any, params: Any) -> tuple[int, float]:

@@ -15,6 +15,7 @@ RANKED_RULES = {
     "victim": "tail",
     "evict": "recompute",
     "may_preempt_at_cap": True,
+    "may_preempt_for_kv": True,
 }
 """Plain preemptive rank order: whoever ranks first runs, the worst ranked yields."""
 

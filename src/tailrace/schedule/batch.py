@@ -10,7 +10,7 @@ import math
 from typing import Any, Final
 
 from .. import hooks
-from .._jit import kernel, where
+from .._jit import kernel
 from ..rules import (
     DECODE_FIRST,
     KV_STALL,
@@ -22,9 +22,10 @@ from ..rules import (
 )
 from ..table import DECODE
 from .engine import EVICTED, NONE
+from .fit import fit, spend_seconds
 from .kv import admission, blocks_for, enforced, missing
 from .rank import before, order_running
-from .victims import evict, room_for_running, room_for_waiting, spend_seconds
+from .victims import displace, evict, room_for_running
 from .waiting import has_lanes, is_list, next_waiting, start_cursor
 
 __all__ = ["plan", "unmark"]
@@ -114,16 +115,29 @@ def _begin(e: Any, now: float, unlimited: bool) -> None:
     hooks.prepare(e.table, live, now, e.state, e.scratch, e.cost, e.params)
     tokens, seqs, seconds = hooks.step_limits(e.table, live, now, e.state, e.scratch, e.cost, e.params)
     p.budget[0] = tokens if tokens < core.token_budget[0] else core.token_budget[0]
-    p.seqs[0] = seqs if seqs < core.max_seqs[0] else core.max_seqs[0]
+    p.seqs[0] = seqs
     p.seconds[0] = math.inf if unlimited else seconds
     p.timed[0] = 0 if math.isinf(p.seconds[0]) else 1
     p.free[0] = core.free_blocks[0]
     p.residents[0] = core.running[0]
     p.unchunked[0] = p.growth[0] = p.decodes[0] = p.items[0] = p.evicted[0] = p.admitted[0] = 0
     p.escapes[0] = p.pressure[0] = 0
+    p.unserved[0] = -1
+    p.chunk_cap[0] = _chunk_cap(core)
     order_running(e, now)
     if core.waiting[0] > 0:
         start_cursor(e, now)
+
+
+@kernel
+def _chunk_cap(core: Any) -> int:
+    """Most prefill tokens of one request in this step, 0 = no cap."""
+    cap, live = core.chunk_cap[0], core.running[0] + core.waiting[0]
+    if live < 2 and not core.chunk_cap_alone[0]:
+        return 0
+    if cap > 0 and core.chunk_cap_adaptive[0] and core.token_budget[0] // live > cap:
+        return core.token_budget[0] // live
+    return cap
 
 
 @kernel
@@ -161,7 +175,7 @@ def _pass(e: Any, stage: int, slot: int, now: float) -> None:
         i = running
     candidate = -1
     if merge and e.core.waiting[0] > 0 and p.budget[0] > 0:
-        candidate = next_waiting(e, now)
+        candidate = p.unserved[0] = next_waiting(e, now)
     while p.budget[0] > 0 and p.seqs[0] > 0:
         while i < running and not _takes(e, e.seats.order[i], mask):
             i += 1
@@ -174,48 +188,7 @@ def _pass(e: Any, stage: int, slot: int, now: float) -> None:
         elif _take_waiting(e, candidate, slot, now) == END:
             candidate = -1
         else:
-            candidate = next_waiting(e, now)
-
-
-@kernel
-def _fit(e: Any, row: int, want: int, known: int) -> int:
-    """Tokens of ``want`` that fit the step: budget, caps and seconds; 0 if none do."""
-    rules, p = e.core, e.plan
-    decoding = e.table.phase[row] == DECODE
-    if decoding:
-        if rules.decode_cap[0] > 0 and p.decodes[0] >= rules.decode_cap[0]:
-            return 0
-    elif 0 < rules.chunk_cap[0] < want:
-        want = rules.chunk_cap[0]
-    tokens = want if want < p.budget[0] else p.budget[0]
-    tokens = _within_seconds(e, row, tokens, decoding)
-    if not decoding and tokens < known and tokens <= rules.min_last_chunk[0]:
-        return 0
-    return tokens
-
-
-def _all_of_it(e: Any, row: int, tokens: int, decoding: bool) -> int:
-    return tokens
-
-
-@where("step_limits", otherwise=_all_of_it)
-def _within_seconds(e: Any, row: int, tokens: int, decoding: bool) -> int:
-    """The most of ``tokens`` whose predicted time fits the seconds left."""
-    if not e.plan.timed[0]:
-        return tokens
-    left, kv = e.plan.seconds[0], e.table.computed_tokens[row]
-    if decoding:
-        return tokens if hooks.decode_s(tokens, kv, e.cost) <= left else 0
-    if hooks.chunk_s(tokens, kv, e.cost) <= left:
-        return tokens
-    low, high = 0, tokens
-    while high - low > 1:
-        middle = (low + high) // 2
-        if hooks.chunk_s(middle, kv, e.cost) <= left:
-            low = middle
-        else:
-            high = middle
-    return low
+            candidate = p.unserved[0] = next_waiting(e, now)
 
 
 @kernel
@@ -234,7 +207,7 @@ def _take_running(e: Any, row: int, index: int, slot: int, now: float) -> int:
     want = _wanted(e, row)
     if want <= 0:
         return GO_ON
-    tokens = _fit(e, row, want, want)
+    tokens = fit(e, row, want, want)
     if tokens <= 0:
         return END if e.core.misfit[0] == STOP else GO_ON
     need = missing(e, row, tokens)
@@ -252,20 +225,22 @@ def _take_running(e: Any, row: int, index: int, slot: int, now: float) -> int:
 @kernel
 def _take_waiting(e: Any, row: int, slot: int, now: float) -> int:
     """Start a waiting row if the rules allow it; END when no other may start either."""
-    p, rules = e.plan, e.core
-    if p.pressure[0] > 0 and (rules.kv_short[0] == KV_STALL or not rules.admit_after_preemption[0]):
+    p, core = e.plan, e.core
+    if p.pressure[0] > 0 and (core.kv_short[0] == KV_STALL or not core.admit_after_preemption[0]):
         return END  # after a deadlock, what was freed is for those who stalled
     known = e.table.prompt_tokens[row] + e.table.generated_tokens[row]
-    tokens = _fit(e, row, known, known)
+    tokens = fit(e, row, known, known)
     if tokens <= 0:
-        return END if rules.misfit[0] == STOP else GO_ON
+        return END if core.misfit[0] == STOP else GO_ON
     need, taken = admission(e, known, tokens)
-    full = p.residents[0] >= e.core.max_seqs[0]
+    full = p.residents[0] >= core.max_seqs[0]
     if full or need > p.free[0]:
-        ranked = rules.phase_order[0] == RANKED and rules.order_scope[0] == ORDER_ALL
-        may = rules.may_preempt_at_cap[0] if full else ranked
-        if not may or not room_for_waiting(e, row, need, slot, now):
-            return END if rules.blocked_head[0] == STOP or full else GO_ON
+        if core.may_preempt_at_cap[0] if full else core.may_preempt_for_kv[0]:
+            tokens, taken = displace(e, row, known, slot, now)
+        else:
+            tokens = 0
+        if tokens <= 0:
+            return END if core.blocked_head[0] == STOP or full else GO_ON
     p.unchunked[0] += blocks_for(e, known) - taken
     p.residents[0] += 1
     e.seats.admitted[p.admitted[0]] = row

@@ -47,6 +47,8 @@ class RowState(Columns):
     mark: I8
     tentative: I8
     """1 while a set of victims that contains it is tried."""
+    safe_until_tokens: I8
+    """Attained service below which it may not be displaced."""
     output_tokens: I8
     """Truth, which only the simulator holds: output tokens at which the request stops."""
     group: I8
@@ -56,7 +58,7 @@ class RowState(Columns):
 class Core(Columns):
     """Scalars: one row, followed by the engine rules as `rules.codes` gives them.
 
-    The first four are settings.
+    The first seven are settings.
     """
 
     token_budget: I8
@@ -65,6 +67,8 @@ class Core(Columns):
     watermark_blocks: I8
     lanes: I8
     sees_all: I8
+    hold: I8
+    """1 to look at a step while it is under way: see `sim.instance.advance`."""
     clock_s: F8
     free_blocks: I8
     running: I8
@@ -81,11 +85,14 @@ class PlanTotals(Columns):
     budget: I8
     """Tokens left."""
     seqs: I8
+    """Sequences left of the policy's limit; places are counted by ``residents``."""
     seconds: F8
     timed: I8
     """1 if the policy limits the step's seconds."""
     free: I8
     """Blocks left; may go below 0 where the limit is only reported."""
+    chunk_cap: I8
+    """Most prefill tokens of one request; 0 = no cap."""
     residents: I8
     """Requests that will hold a place: running, less evicted, plus admitted."""
     unchunked: I8
@@ -99,6 +106,8 @@ class PlanTotals(Columns):
     pressure: I8
     """How many of the evicted yielded to a running request's need for KV."""
     escapes: I8
+    unserved: I8
+    """The waiting row that was looked at last and did not start, or -1."""
     cursor_size: I8
     """Candidates in the cursor."""
     cursor_read: I8
@@ -114,6 +123,8 @@ class Seat(Columns):
     order: I8
     """Running rows in the order of this step."""
     evicted: I8
+    gain: I8
+    """The waiting row that an evicted one was displaced for, or -1."""
     admitted: I8
 
 

@@ -9,17 +9,19 @@ from .._jit import kernel, where
 from ..rules import ORDER_ALL, RANKED, VICTIM_HOOK
 from ..table import DECODE
 from .engine import EVICTED, NONE
+from .fit import fit, spend_seconds
+from .kv import admission
 from .rank import earlier, outranks, refresh
 
-__all__ = ["evict", "room_for_running", "room_for_waiting", "spend_seconds"]
+__all__ = ["displace", "evict", "room_for_running"]
 
 
 def _none_cheapest(e: Any, first: int, now: float) -> tuple[int, bool]:
     return -1, False
 
 
-def _no_room(e: Any, row: int, need: int, slot: int, now: float) -> bool:
-    return False
+def _no_room(e: Any, row: int, known: int, slot: int, now: float) -> tuple[int, int]:
+    return 0, 0
 
 
 @where("victim", otherwise=_none_cheapest)
@@ -51,49 +53,39 @@ def _last(e: Any, first: int) -> int:
 @kernel
 def evict(e: Any, row: int, slot: int) -> None:
     """Take a running row out of the plan, its work in this step and its KV with it."""
-    mark, plan = e.rows.mark, e.plan
-    if mark[row] > NONE:
-        _unplan(e, row, slot)
-    plan.free[0] += e.table.kv_blocks[row]
-    plan.residents[0] -= 1
-    mark[row] = EVICTED
-    e.seats.evicted[plan.evicted[0]] = row
-    plan.evicted[0] += 1
-
-
-def _nothing(e: Any, row: int, tokens: int, times: int) -> None:
-    return
-
-
-@where("step_limits", otherwise=_nothing)
-def spend_seconds(e: Any, row: int, tokens: int, times: int) -> None:
-    """Take the predicted time of planned work off the seconds left (``times`` 1), or give it back (-1)."""
-    if e.plan.timed[0]:
-        kv = e.table.computed_tokens[row]
-        decoding = e.table.phase[row] == DECODE
-        e.plan.seconds[0] -= times * (
-            hooks.decode_s(tokens, kv, e.cost) if decoding else hooks.chunk_s(tokens, kv, e.cost)
-        )
+    _credit(e, row, slot)
+    _strike(e, row, -1, slot)
 
 
 @kernel
-def _unplan(e: Any, row: int, slot: int) -> None:
-    items, plan, first = e.items, e.plan, slot * e.seats.run.shape[0]
-    at = e.rows.mark[row] - 1
-    plan.budget[0] += items.tokens[first + at]
-    plan.free[0] += items.blocks[first + at]
-    plan.growth[0] -= items.blocks[first + at]
-    plan.seqs[0] += 1
-    spend_seconds(e, row, items.tokens[first + at], -1)
-    if e.table.phase[row] == DECODE:
-        plan.decodes[0] -= 1
-    for i in range(at, plan.items[0] - 1):
-        items.row[first + i] = items.row[first + i + 1]
-        items.tokens[first + i] = items.tokens[first + i + 1]
-        items.blocks[first + i] = items.blocks[first + i + 1]
-        e.rows.mark[items.row[first + i]] = i + 1
-    plan.items[0] -= 1
-    e.rows.mark[row] = NONE
+def _credit(e: Any, row: int, slot: int) -> None:
+    """Give back what the row holds and what it was to get in this step."""
+    plan, items = e.plan, e.items
+    plan.free[0] += e.table.kv_blocks[row]
+    plan.residents[0] -= 1
+    if e.rows.mark[row] > NONE:
+        at = slot * e.seats.run.shape[0] + e.rows.mark[row] - 1
+        plan.budget[0] += items.tokens[at]
+        plan.free[0] += items.blocks[at]
+        plan.growth[0] -= items.blocks[at]
+        plan.seqs[0] += 1
+        spend_seconds(e, row, items.tokens[at], -1)
+        if e.table.phase[row] == DECODE:
+            plan.decodes[0] -= 1
+
+
+@kernel
+def _strike(e: Any, row: int, gain: int, slot: int) -> None:
+    """Cross the row out: off the items, on to the evicted."""
+    items, plan, mark, first = e.items, e.plan, e.rows.mark, slot * e.seats.run.shape[0]
+    if mark[row] > NONE:
+        for i in range(first + mark[row] - 1, first + plan.items[0] - 1):
+            items.row[i], items.tokens[i], items.blocks[i] = items.row[i + 1], items.tokens[i + 1], items.blocks[i + 1]
+            mark[items.row[i]] -= 1
+        plan.items[0] -= 1
+    mark[row] = EVICTED
+    e.seats.evicted[plan.evicted[0]], e.seats.gain[plan.evicted[0]] = row, gain
+    plan.evicted[0] += 1
 
 
 @kernel
@@ -130,6 +122,8 @@ def _next_loser(e: Any, row: int, now: float) -> int:
         other = e.seats.order[i]
         if e.rows.mark[other] == EVICTED or e.rows.tentative[other]:
             continue
+        if e.table.attained_tokens[other] < e.rows.safe_until_tokens[other]:
+            continue
         if e.core.order_scope[0] != ORDER_ALL:
             refresh(e, other, now)
         if not outranks(e, row, other):
@@ -147,31 +141,35 @@ def _next_loser(e: Any, row: int, now: float) -> int:
 
 
 @where("may_preempt", otherwise=_no_room)
-def room_for_waiting(e: Any, row: int, need: int, slot: int, now: float) -> bool:
+def displace(e: Any, row: int, known: int, slot: int, now: float) -> tuple[int, int]:
     """Displace outranked running rows so that waiting row ``row`` finds a place and KV.
 
-    All or nothing: the victims are only taken once they are known to suffice, so nobody
-    is preempted for a request that then does not start.
+    ``(tokens, blocks)`` that it starts with; 0 tokens if no set of victims suffices. They are
+    only taken once they do, so nobody is preempted for a request that then does not start.
     """
-    plan, rows = e.plan, e.rows
-    free, places, count = plan.free[0], e.core.max_seqs[0] - plan.residents[0], 0
-    base = plan.evicted[0]
-    enough = True
-    while free < need or places <= 0:
+    p, rows, base = e.plan, e.rows, e.plan.evicted[0]
+    budget, seqs, seconds, free = p.budget[0], p.seqs[0], p.seconds[0], p.free[0]
+    residents, growth, decodes = p.residents[0], p.growth[0], p.decodes[0]
+    count = tokens = taken = 0
+    while True:
+        if p.residents[0] < e.core.max_seqs[0]:
+            tokens = fit(e, row, known, known)
+            need, taken = admission(e, known, tokens)
+            if tokens > 0 and need <= p.free[0]:
+                break
         loser = _next_loser(e, row, now)
         if loser < 0:
-            enough = False
+            tokens = 0
             break
         rows.tentative[loser] = 1
         e.seats.evicted[base + count] = loser
         count += 1
-        places += 1
-        free += e.table.kv_blocks[loser]
-        if rows.mark[loser] > NONE:
-            free += e.items.blocks[slot * e.seats.run.shape[0] + rows.mark[loser] - 1]
-    for i in range(count):
-        rows.tentative[e.seats.evicted[base + i]] = 0
-    if enough:
-        for i in range(count):
-            evict(e, e.seats.evicted[base + i], slot)
-    return enough
+        _credit(e, loser, slot)
+    for i in range(base, base + count):
+        rows.tentative[e.seats.evicted[i]] = 0
+        if tokens > 0:
+            _strike(e, e.seats.evicted[i], row, slot)
+    if tokens == 0:
+        p.budget[0], p.seqs[0], p.seconds[0], p.free[0] = budget, seqs, seconds, free
+        p.residents[0], p.growth[0], p.decodes[0] = residents, growth, decodes
+    return tokens, taken

@@ -7,7 +7,6 @@ lets requests leave. With two steps in flight the next plan is made between the 
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from .. import hooks
@@ -16,7 +15,8 @@ from ..latency import StepShape, step_seconds
 from ..rules import ORDER_ALL
 from ..schedule.engine import EVICTED, LAST, NONE, PART, STEADY
 from ..schedule.kv import free_row
-from ..schedule.waiting import add, discard
+from ..schedule.moves import requeue, start, suspend
+from ..schedule.waiting import discard
 from ..table import DECODE, DONE, PREFILL, WAITING
 from .record import gap_bin, sample
 
@@ -65,30 +65,18 @@ def _leave(e: Any, r: Any, now: float) -> None:
     for i in range(gone):
         row = e.seats.evicted[i]
         e.rows.mark[row] = NONE
-        free_row(e, row)
-        e.table.phase[row] = WAITING
-        e.table.waiting_since_s[row] = now
-        e.table.preemptions[row] += 1
+        suspend(e, row, now)
         r.counters.preemptions[0] += 1
-        hooks.on_preempt(e.table, row, now, e.state, e.params)
-        add(e, row, now)
 
 
 @kernel
 def _enter(e: Any, now: float, begins_s: float) -> None:
     """The admitted start to run."""
-    table = e.table
     for i in range(e.plan.admitted[0]):
         row = e.seats.admitted[i]
-        discard(e, row)
-        table.phase[row] = PREFILL
-        e.rows.target_tokens[row] = table.prompt_tokens[row] + table.generated_tokens[row]
-        first = math.isnan(table.started_s[row])
-        if first:
-            table.started_s[row] = begins_s
+        start(e, row, now, begins_s)
         e.seats.run[e.core.running[0]] = row
         e.core.running[0] += 1
-        hooks.on_admit(table, row, first, e.rows.tier[row], now, e.state, e.params)
 
 
 @kernel
@@ -180,8 +168,7 @@ def complete(e: Any, r: Any, slot: int, now: float) -> None:
 @routine
 def _requeue(e: Any, row: int, now: float) -> None:
     """A preempted row got tokens of a step that was under way: its key may have changed."""
-    discard(e, row)
-    add(e, row, now)
+    requeue(e, row, now)
 
 
 @kernel

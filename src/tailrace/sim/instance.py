@@ -54,32 +54,36 @@ def _arrivals(e: Any, r: Any, now: float) -> None:
 def advance(e: Any, r: Any, until_s: float, steps: int) -> int:
     """Run until the clock passes ``until_s``, ``steps`` more steps are done, or all is drained.
 
-    Writes the engine ``e`` and the recorder ``r``. Returns DRAINED, PAUSED or STUCK.
+    Writes the engine ``e`` and the recorder ``r``. Returns DRAINED, PAUSED or STUCK. With
+    ``core.hold`` it stops when the last step has begun; the next call ends that first.
     """
-    core, slots, width = e.core, e.slots, e.slots.items.shape[0]
+    core, slots, width, idle = e.core, e.slots, e.slots.items.shape[0], False
     last = r.counters.steps[0] + steps
-    while r.counters.steps[0] < last and core.clock_s[0] < until_s:
-        now = core.clock_s[0]
-        if core.next_row[0] < core.rows[0] and e.table.arrival_s[core.next_row[0]] <= now:
-            _arrivals(e, r, now)
-        started, slot = False, (core.first_slot[0] + core.in_flight[0]) % width
-        if core.waiting[0] + core.running[0] > 0:
-            started = plan(e, slot, now) > 0 or e.plan.evicted[0] > 0
-        if started:  # with a step under way, it runs when that one ends
-            begins_s = slots.end_s[(slot + width - 1) % width] if core.in_flight[0] > 0 else now
-            slots.end_s[slot] = begins_s + commit(e, r, slot, now, begins_s)
-            core.in_flight[0] += 1
-        if core.in_flight[0] == width or (core.in_flight[0] > 0 and not started):
+    while True:
+        if core.in_flight[0] == width or (core.in_flight[0] > 0 and idle):
             slot = core.first_slot[0]
             core.clock_s[0] = slots.end_s[slot]
             core.first_slot[0] = (slot + 1) % width
             core.in_flight[0] -= 1
             complete(e, r, slot, core.clock_s[0])
-        elif not started:
+        if r.counters.steps[0] >= last or core.clock_s[0] >= until_s:
+            return PAUSED
+        now = core.clock_s[0]
+        if core.next_row[0] < core.rows[0] and e.table.arrival_s[core.next_row[0]] <= now:
+            _arrivals(e, r, now)
+        idle, slot = True, (core.first_slot[0] + core.in_flight[0]) % width
+        if core.waiting[0] + core.running[0] > 0:
+            idle = plan(e, slot, now) == 0 and e.plan.evicted[0] == 0
+        if not idle:  # with a step under way, it runs when that one ends
+            begins_s = slots.end_s[(slot + width - 1) % width] if core.in_flight[0] > 0 else now
+            slots.end_s[slot] = begins_s + commit(e, r, slot, now, begins_s)
+            core.in_flight[0] += 1
+            if core.hold[0] and r.counters.steps[0] == last:
+                return PAUSED
+        elif core.in_flight[0] == 0:
             if core.next_row[0] == core.rows[0]:
                 return STUCK if core.waiting[0] + core.running[0] > 0 else DRAINED
             core.clock_s[0] = e.table.arrival_s[core.next_row[0]]  # later than now, or it had come in
-    return PAUSED
 
 
 @entry

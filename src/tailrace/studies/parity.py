@@ -17,6 +17,7 @@ from .. import config, latency, params, workloads
 from ..errors import UserError, nearest
 from ..registry import POLICIES
 from ..sim.run import Instance
+from ..table import DECODE, PREFILL, WAITING
 from ..vllm_plugin.honour import settle
 from ..vllm_plugin.offline import OfflineScheduler, Settings, Step, version
 from ..workloads.workload import Workload
@@ -42,10 +43,18 @@ CASES: Final[dict[str, Settings]] = {
     "blocks of 32": Settings(block_tokens=32, blocks=60),
     "small budget": Settings(token_budget=48, max_seqs=8),
     "few sequences": Settings(max_seqs=4, token_budget=2048),
+    "fewer active than slots": Settings(active_seqs=6),
+    "chunk cap": Settings(chunk_cap=24),
+    "chunk cap, adaptive": Settings(chunk_cap=24, chunk_cap_adaptive=True),
     "little memory": Settings(blocks=60),
     "little memory, async": Settings(blocks=60, steps_in_flight=2),
+    "little memory, aborts": Settings(blocks=60, aborts=True),
+    "little memory, aborts, async": Settings(blocks=60, aborts=True, steps_in_flight=2),
 }
-"""One change at a time from the base case, then the two that preempt most."""
+"""One change at a time from the base case, then the ones that preempt most."""
+
+ABORT_EVERY: Final = 23
+"""Steps between two clients that give up, in the cases that have such."""
 
 
 @dataclass(frozen=True)
@@ -74,14 +83,16 @@ def _workload(text: str, priorities: bool) -> Workload:
 
 def _ours(w: Workload, policy: str, s: Settings) -> Iterator[Step]:
     """Our engine's steps."""
-    rules = ("block_tokens", "watermark", "reserve_full_isl", "steps_in_flight")
-    size = {"token_budget": s.token_budget, "max_seqs": s.max_seqs, "kv_tokens": (s.blocks - 1) * s.block_tokens}
+    rules = ("block_tokens", "watermark", "reserve_full_isl", "steps_in_flight", "chunk_cap", "chunk_cap_adaptive")
+    size = {"token_budget": s.token_budget, "kv_tokens": (s.blocks - 1) * s.block_tokens}
+    size["max_seqs"] = s.active_seqs or s.max_seqs
     engine = config.engine("vllm_v1", {**size, **{name: getattr(s, name) for name in rules}})
     cls = POLICIES.get(policy)
     values = params.build(cls.Params, {}, policy)
     honoured, _ = settle(cls, values)
     instance = Instance(w, cls, values, engine, latency.build("piecewise:constant_s=1,per_token_s=0"), honoured)
     e, width, number = instance.engine, len(instance.engine.seats.run), 0
+    phases, instance.buffers.core["hold"] = instance.buffers.table["phase"], 1
     while True:
         instance.advance(steps=1)
         if int(instance.records.counters["steps"][0]) == number:
@@ -89,14 +100,21 @@ def _ours(w: Workload, policy: str, s: Settings) -> Iterator[Step]:
         first = (number % s.steps_in_flight) * width
         number += 1
         items = range(first, first + int(e.plan.items[0]))
-        finished = {int(r) for r in np.flatnonzero(instance.buffers.table["phase"] == 4)}
         running = [int(r) for r in e.seats.run[: int(instance.buffers.core["running"][0])]]
         yield Step(
             tokens={int(e.items.row[i]): int(e.items.tokens[i]) for i in items},
             admitted=tuple(sorted(int(r) for r in e.seats.admitted[: int(e.plan.admitted[0])])),
             preempted=tuple(sorted(int(r) for r in e.seats.evicted[: int(e.plan.evicted[0])])),
-            running=tuple(r for r in running if r not in finished),
+            running=tuple(running),
         )
+        live = np.flatnonzero((phases == WAITING) | (phases == PREFILL) | (phases == DECODE)).tolist()
+        if s.aborts and number % ABORT_EVERY == 0 and live:
+            instance.abort(_gives_up(live, number))
+
+
+def _gives_up(live: list[int], number: int) -> int:
+    """The client that gives up after step ``number``: any of them, the same on both sides."""
+    return live[number * 7919 % len(live)]
 
 
 def _told(w: Workload, row: int) -> dict[str, Any]:
@@ -109,7 +127,7 @@ def _told(w: Workload, row: int) -> dict[str, Any]:
 
 def _theirs(w: Workload, s: Settings) -> Iterator[Step]:
     """vLLM's steps, on the same clock: a step begins when the one before it ends."""
-    scheduler, arrived, ends = OfflineScheduler(s), 0, [0.0]
+    scheduler, arrived, ends, number = OfflineScheduler(s), 0, [0.0], 0
     while True:
         while arrived < len(w) and w.arrival_s[arrived] <= scheduler.now:
             row, arrived = arrived, arrived + 1
@@ -118,6 +136,10 @@ def _theirs(w: Workload, s: Settings) -> Iterator[Step]:
         step = scheduler.schedule() if scheduler.busy else None
         if step is not None:
             ends.append((ends[-1] if scheduler.under_way > 1 else scheduler.now) + 1.0)
+            yield step
+            number += 1
+            if s.aborts and number % ABORT_EVERY == 0 and scheduler.live:
+                scheduler.abort(_gives_up(scheduler.live, number))
         if scheduler.under_way == s.steps_in_flight or (scheduler.under_way and step is None):
             scheduler.now = ends[len(ends) - scheduler.under_way]
             scheduler.complete()
@@ -125,9 +147,6 @@ def _theirs(w: Workload, s: Settings) -> Iterator[Step]:
             if arrived == len(w):
                 return
             scheduler.now = float(w.arrival_s[arrived])
-        if step is not None:
-            left = set(step.running) - {int(name) for name in scheduler.scheduler.requests}
-            yield dataclasses.replace(step, running=tuple(r for r in step.running if r not in left))
 
 
 def compare(text: str, policy: str, case: str, steps: int) -> Outcome:

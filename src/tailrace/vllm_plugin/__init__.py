@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-TESTED = ("0.32.0",)
+TESTED = ("0.32.0", "0.31.0", "0.30.0")
 """vLLM versions whose scheduler the engine was compared with, step by step."""
 
 

@@ -10,9 +10,9 @@ from ..rules import VLLM_V1
 
 __all__ = ["FREE_RULES", "settle"]
 
-FREE_RULES: Final = ("order_scope", "victim")
-"""Rules that a policy may choose: vLLM's queue and running list take any order, and any
-running request can be made its victim. All others are vLLM's own."""
+FREE_RULES: Final = ("order_scope", "victim", "may_preempt_at_cap", "may_preempt_for_kv")
+"""Rules that a policy may choose: vLLM's queue and running list take any order, any running
+request can be made its victim, and preempted before a step. All others are vLLM's own."""
 
 
 def settle(policy: type[Policy], params: Any) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -46,8 +46,15 @@ class Settings:
     block_tokens: int = 16
     watermark: float = 0.0
     reserve_full_isl: bool = True
+    chunk_cap: int = 0
+    """vLLM's long_prefill_token_threshold."""
+    chunk_cap_adaptive: bool = False
+    active_seqs: int = 0
+    """vLLM's max_num_active_seqs, where it is below max_num_seqs; 0 = not set."""
     steps_in_flight: int = 1
     """2: asynchronous scheduling."""
+    aborts: bool = False
+    """Clients give up while steps are under way."""
     tailrace: dict[str, Any] | None = None
     """The plugin's settings; None = vLLM's own scheduler."""
 
@@ -100,6 +107,9 @@ def _build(settings: Settings) -> Any:
         async_scheduling=False,
         scheduler_reserve_full_isl=settings.reserve_full_isl,
         watermark=settings.watermark,
+        long_prefill_token_threshold=settings.chunk_cap,
+        long_prefill_token_threshold_adaptive=settings.chunk_cap_adaptive,
+        max_num_active_seqs=settings.active_seqs or None,
     )
     cache = CacheConfig(block_size=settings.block_tokens, enable_prefix_caching=False)
     config = VllmConfig(
@@ -155,6 +165,17 @@ class OfflineScheduler:
         )
         self.scheduler.add_request(request)
 
+    def abort(self, row: int) -> None:
+        """The client of a live request gives up."""
+        from vllm.v1.request import RequestStatus
+
+        self.scheduler.finish_requests(f"{row:09d}", RequestStatus.FINISHED_ABORTED)
+
+    @property
+    def live(self) -> list[int]:
+        """Rows that wait or run, in order."""
+        return sorted(map(int, self.scheduler.requests))
+
     @property
     def busy(self) -> bool:
         """Whether a request waits or runs."""
@@ -170,7 +191,7 @@ class OfflineScheduler:
         output = self.scheduler.schedule()
         if not output.num_scheduled_tokens and not output.preempted_req_ids:
             return None
-        self._under_way.append(output)
+        self.begun(output)
         admitted = [r.req_id for r in output.scheduled_new_reqs] + list(output.scheduled_cached_reqs.resumed_req_ids)
         return Step(
             tokens={int(name): count for name, count in output.num_scheduled_tokens.items()},
@@ -178,6 +199,10 @@ class OfflineScheduler:
             preempted=tuple(sorted(map(int, output.preempted_req_ids or ()))),
             running=tuple(int(r.request_id) for r in self.scheduler.running),
         )
+
+    def begun(self, output: Any) -> None:
+        """A step that the scheduler has given is under way."""
+        self._under_way.append(output)
 
     def complete(self) -> None:
         """The oldest step under way ends: give its requests their tokens."""

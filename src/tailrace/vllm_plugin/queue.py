@@ -1,30 +1,40 @@
 """vLLM's RequestQueue interface over a policy's order. Imports neither vllm nor torch.
 
-The order is set once a step, before vLLM schedules; within the step, ``peek`` and ``pop``
-agree and take from its front. A request that is preempted or put back meanwhile goes to
-the front, where the next step's order finds it.
+The order is given a step: the first few at once, the rest from a callback when vLLM looks
+further. Within the step ``peek`` and ``pop`` agree. A request that is put back or preempted
+meanwhile comes after those still to be looked at; the next step's order finds it. A barred
+request waits unseen: it was preempted for another and must not take its place.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 __all__ = ["RankedQueue"]
 
 
+def _nobody() -> list[Any]:
+    return []
+
+
 class RankedQueue:
-    """Waiting requests by request_id, in the order last given."""
+    """Waiting requests by request_id; without an order, in the order of coming."""
 
     def __init__(self) -> None:
         self._requests: dict[str, Any] = {}
+        self._front: list[Any] = []
+        self._more: Callable[[], list[Any]] = _nobody
+        self._barred: set[str] = set()
 
-    def reorder(self, names: Iterable[str]) -> None:
-        """Set the order; ``names`` must be those that wait, each once."""
-        ordered = {name: self._requests[name] for name in names}
-        if len(ordered) != len(self._requests):
-            raise ValueError("the new order does not name every waiting request")
-        self._requests = ordered
+    def order(self, front: Iterable[Any], more: Callable[[], list[Any]] = _nobody) -> None:
+        """Set the order of this step: ``front``, then what ``more`` yields until it is empty."""
+        self._front = list(front)[::-1]
+        self._more = more
+
+    def bar(self, names: Iterable[str]) -> None:
+        """Hide these until the next call of `bar`."""
+        self._barred = set(names)
 
     def add_request(self, request: Any) -> None:
         """Put a request at the end."""
@@ -38,17 +48,29 @@ class RankedQueue:
 
     def peek_request(self) -> Any:
         """The first request. Raises IndexError when none waits."""
-        for request in self._requests.values():
-            return request
+        while True:
+            while self._front:
+                request = self._front[-1]
+                name = request.request_id
+                if self._requests.get(name) is request and name not in self._barred:
+                    return request
+                self._front.pop()
+            self._front = self._more()[::-1]
+            if not self._front:
+                break
+        for name, request in self._requests.items():
+            if name not in self._barred:
+                return request
         raise IndexError("no request waits")
 
     def prepend_request(self, request: Any) -> None:
-        """Put a request at the front."""
-        self._requests = {request.request_id: request, **self._requests}
+        """Put a request back."""
+        self._requests[request.request_id] = request
 
     def prepend_requests(self, requests: Iterable[Any]) -> None:
-        """Put requests at the front, in their own order."""
-        self._requests = {**{r.request_id: r for r in requests}, **self._requests}
+        """Put requests back."""
+        for request in requests:
+            self._requests[request.request_id] = request
 
     def remove_request(self, request: Any) -> None:
         """Take a request out wherever it is. Raises ValueError if it does not wait."""
@@ -61,7 +83,7 @@ class RankedQueue:
             self._requests.pop(request.request_id, None)
 
     def __bool__(self) -> bool:
-        return bool(self._requests)
+        return len(self._requests) > sum(name in self._requests for name in self._barred)
 
     def __len__(self) -> int:
         return len(self._requests)
@@ -70,4 +92,4 @@ class RankedQueue:
         return iter(list(self._requests.values()))
 
     def __contains__(self, request: Any) -> bool:
-        return getattr(request, "request_id", None) in self._requests
+        return self._requests.get(getattr(request, "request_id", "")) is request

@@ -1,6 +1,6 @@
 """The scheduler class vLLM loads: its own, with a tailrace policy's order.
 
-The one file tied to vLLM's version. Four methods are overridden; KV, prefix cache, LoRA,
+The one file tied to vLLM's version. Five methods are overridden; KV, prefix cache, LoRA,
 structured output, speculative decoding, connectors and aborts stay vLLM's.
 """
 
@@ -9,22 +9,26 @@ from __future__ import annotations
 import functools
 import logging
 import time
+from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
 from vllm.v1.core.sched.async_scheduler import AsyncScheduler
 from vllm.v1.core.sched.request_queue import SchedulingPolicy
 from vllm.v1.core.sched.scheduler import Scheduler
+from vllm.v1.request import RequestStatus
 
 import vllm
 
 from .. import hooks, latency, params
 from ..errors import UserError, nearest
 from ..registry import POLICIES
-from ..table import LONG, SHORT
+from ..rules import EngineRules, merge
+from ..schedule.engine import Limits
 from . import TESTED
+from .asks import Classes, columns
 from .honour import settle
-from .host import PolicyHost
+from .host import Decision, PolicyHost, Step
 from .queue import RankedQueue
 
 __all__ = ["make_scheduler", "options"]
@@ -32,7 +36,9 @@ __all__ = ["make_scheduler", "options"]
 log = logging.getLogger("vllm.tailrace")
 
 NO_COST = "piecewise:constant_s=0,per_token_s=0"
-KNOWN = ("policy", "params", "latency", "any_vllm")
+KNOWN = ("policy", "params", "latency", "classes", "min_service_tokens", "any_vllm")
+MIN_SERVICE_TOKENS = 64
+"""Tokens a request is served, at least, between two displacements that may be in vain."""
 
 
 def options(config: Any) -> dict[str, Any]:
@@ -67,15 +73,21 @@ class _Tailrace:
         values = params.build(cls.Params, found.get("params", {}), f"policy {cls.name}")
         honoured, refused = settle(cls, values)
         cost = latency.build(str(found.get("latency", NO_COST))).cost
-        self.host = PolicyHost(cls, values, cost)
+        rules = merge(engine_rules(self), honoured, cls.name)
+        self.host = PolicyHost(cls, values, cost, limits(self), rules)
         self.host.warm()
-        self._whole = honoured.get("order_scope") == "all"
-        self._by_hook = honoured.get("victim") == "hook"
+        self._classes = Classes(found.get("classes"))
+        self._whole = rules.order_scope == "all"
+        self._by_hook = rules.victim == "hook"
+        self._displaces = rules.may_preempt_at_cap or rules.may_preempt_for_kv
+        self._min_service_tokens = service_tokens(found)
+        self.displaced, self.in_vain = 0, 0
+        """Requests preempted for a waiting one, and how many of these for one that did not start."""
         # Under vLLM's priority policy the victim is the running request of largest priority,
         # which is how a policy's own choice reaches it; the waiting keep our order.
         self.policy = SchedulingPolicy.PRIORITY if self._by_hook else SchedulingPolicy.FCFS
         self.waiting = RankedQueue()
-        self._under_way: list[tuple[Any, list[tuple[str, int, bool]], float]] = []
+        self._under_way: deque[tuple[Any, Step]] = deque()
         log.warning(
             "tailrace: policy %s %s; honoured %s; refused %s",
             cls.name, params.show(values), honoured or "none", refused or "none",
@@ -83,64 +95,135 @@ class _Tailrace:
 
     def add_request(self, request: Any) -> None:
         if request.request_id not in self.requests:  # type: ignore[attr-defined]
-            self.host.arrive(request.request_id, _columns(request), self.clock())
+            longest = getattr(request, "max_tokens", None) or 1
+            self.host.arrive(request, self._columns(request), longest, self.clock())
         super().add_request(request)  # type: ignore[misc]
+
+    def _columns(self, request: Any) -> dict[str, float]:
+        """What the table may know of a vLLM request."""
+        extra = getattr(getattr(request, "sampling_params", None), "extra_args", None) or {}
+        known = {
+            "arrival_s": request.arrival_time,
+            "prompt_tokens": request.num_prompt_tokens,
+            "priority": request.priority,
+        }
+        return {**known, **columns(extra, request.max_tokens or 1, self._classes)}
+
+    def _update_request_as_session(self, session: Any, update: Any) -> None:
+        super()._update_request_as_session(session, update)  # type: ignore[misc]
+        self.host.refresh(session.request_id, self._columns(session), self.clock())
 
     def note_preempted(self, name: str) -> None:
         """A running request was preempted between steps, by somebody else's hand."""
-        self.host.commit([name], [], [], self.clock())
+        self.host.commit({}, [], [name], self.clock())
 
     def schedule(self, *args: Any, **kwargs: Any) -> Any:
         now = self.clock()
-        running = {r.request_id: r for r in self.running}  # type: ignore[has-type]
-        names = [r.request_id for r in self.waiting]
-        waiting, order = self.host.rank(names, list(running), self._whole, now)
-        self.waiting.reorder(waiting)
-        if self._whole:
-            self.running = [running[name] for name in order]
+        self._gather()
+        free = self.kv_cache_manager.block_pool.get_num_free_blocks()  # type: ignore[attr-defined]
+        decision = self.host.decide(self.running, free, now)  # type: ignore[has-type]
+        displaces = bool(decision.displaced) and self._may_displace(*args, **kwargs)
+        if decision.running is not None:
+            self.running = decision.running if displaces else decision.running + decision.displaced
+        if displaces:
+            self._displace(decision)
         if self._by_hook:
-            for place, name in enumerate(self.host.victim_order(list(running), now)):
-                running[name].priority = -place
-        output = super().schedule(*args, **kwargs)  # type: ignore[misc]
+            for place, request in enumerate(self.host.victim_order(self.running, now)):
+                request.priority = -place
+        self.waiting.order(decision.front, lambda: self.host.more(now))
+        output = self._within(decision.most_tokens, *args, **kwargs)
+        if displaces:
+            self._check(decision, output)
         self._note(output, now)
         return output
 
+    def _gather(self) -> None:
+        """vLLM 0.30 keeps requests that it put aside in a queue of their own and takes them
+        first; later ones put them back into the waiting. Here all of them wait in one order."""
+        aside = [
+            request
+            for request in getattr(self, "skipped_waiting", ())
+            if not request.num_computed_tokens and request.status != RequestStatus.WAITING_FOR_REMOTE_KVS
+        ]
+        if aside:
+            self.skipped_waiting.remove_requests(aside)  # type: ignore[attr-defined]
+            self.waiting.prepend_requests(aside)
+
+    def _within(self, most_tokens: int | None, *args: Any, **kwargs: Any) -> Any:
+        """vLLM's own step, of at most ``most_tokens`` tokens."""
+        if most_tokens is None:
+            return super().schedule(*args, **kwargs)  # type: ignore[misc]
+        before = self.max_num_scheduled_tokens  # type: ignore[has-type]
+        self.max_num_scheduled_tokens = min(before, most_tokens)
+        try:
+            return super().schedule(*args, **kwargs)  # type: ignore[misc]
+        finally:
+            self.max_num_scheduled_tokens = before
+
+    # ── displacing a running request for a waiting one ───────────────────────────────
+
+    def _may_displace(self, throttle_prefills: bool = False) -> bool:
+        """Not where vLLM admits nobody, or frees blocks later than now."""
+        unpaused = self._pause_state.name == "UNPAUSED"  # type: ignore[attr-defined]
+        deferred = getattr(self, "defer_block_free", False)
+        return bool(self._displaces and unpaused and not throttle_prefills and not deferred)
+
+    def _displace(self, decision: Decision) -> None:
+        """Preempt before the step, as only then the same step may admit; barred from it."""
+        gone = {request.request_id for request in decision.displaced}
+        for request in decision.displaced:
+            self._preempt_request(  # type: ignore[attr-defined]
+                request, time.monotonic(), drop_stale_output=self.requires_kv_delivery  # type: ignore[attr-defined]
+            )  # fmt: skip
+        self.waiting.bar(gone)
+        self.displaced += len(gone)
+
+    def _check(self, decision: Decision, output: Any) -> None:
+        """Count who was displaced in vain, and leave them alone for a while."""
+        self.waiting.bar(())
+        for loser, winner in zip(decision.displaced, decision.gaining, strict=True):
+            if (
+                loser.request_id in (output.preempted_req_ids or ())
+                and winner.request_id not in output.num_scheduled_tokens
+            ):
+                self.in_vain += 1
+                self.host.protect(loser.request_id, self._min_service_tokens)
+
+    # ── what happened ────────────────────────────────────────────────────────────────
+
     def _note(self, output: Any, now: float) -> None:
         """Tell the policy what was scheduled."""
-        starts = {r.req_id for r in output.scheduled_new_reqs} | set(output.scheduled_cached_reqs.resumed_req_ids)
-        admitted = [name for name in output.num_scheduled_tokens if name in starts]
-        items = [
-            (name, count, not self.requests[name].is_prefill_chunk)  # type: ignore[attr-defined]
-            for name, count in output.num_scheduled_tokens.items()
-        ]
-        ends = [(name, count, last and self._in_prefill(name, admitted)) for name, count, last in items]
-        self.host.commit(output.preempted_req_ids or (), admitted, ends, now)
-        self._under_way.append((output, ends, now))
-
-    def _in_prefill(self, name: str, admitted: list[str]) -> bool:
-        return name in admitted or self.host.in_prefill(name)
+        cached = output.scheduled_cached_reqs
+        admitted = [(new.req_id, new.num_computed_tokens) for new in output.scheduled_new_reqs]
+        if cached.resumed_req_ids:
+            found = zip(cached.req_ids, cached.num_computed_tokens, strict=True)
+            admitted += [pair for pair in found if pair[0] in cached.resumed_req_ids]
+        step = self.host.commit(output.num_scheduled_tokens, admitted, output.preempted_req_ids or (), now)
+        self._under_way.append((output, step))
 
     def update_from_output(self, scheduler_output: Any, model_runner_output: Any) -> Any:
-        before = {name: self.requests[name] for name in scheduler_output.num_scheduled_tokens if name in self.requests}  # type: ignore[attr-defined]
-        made = {name: request.num_output_tokens for name, request in before.items()}
         result = super().update_from_output(scheduler_output, model_runner_output)  # type: ignore[misc]
-        items, began = self._taken(scheduler_output)
-        now = self.clock()
-        done = [
-            (name, count, last, before[name].num_output_tokens - made[name], name not in self.requests)  # type: ignore[attr-defined]
-            for name, count, last in items
-            if name in before
-        ]
-        self.host.complete(done, now - began, now)
+        step = self._taken(scheduler_output)
+        if step is None:
+            return result
+        now, requests = self.clock(), self.host.requests_of(step)
+        outputs = [request.num_output_tokens for request in requests]
+        computed = [request.num_computed_tokens for request in requests]
+        finished = [request.is_finished() for request in requests]
+        sessions = [request for request in requests if request.resumable]
+        self.host.complete(step, outputs, computed, finished, now)
+        for request in sessions:
+            if request.status not in RESTING:
+                self.host.rewait(request.request_id, now)
         return result
 
-    def _taken(self, output: Any) -> tuple[list[tuple[str, int, bool]], float]:
+    def _taken(self, output: Any) -> Step | None:
         """What was noted of a step; notes of older steps, which never came back, go."""
         while self._under_way:
-            noted, items, began = self._under_way.pop(0)
+            noted, step = self._under_way.popleft()
             if noted is output:
-                return items, began
-        return [], self.clock()
+                return step
+        return None
 
     def finish_requests(self, request_ids: Any, finished_status: Any) -> Any:
         ended = super().finish_requests(request_ids, finished_status)  # type: ignore[misc]
@@ -149,21 +232,37 @@ class _Tailrace:
         return ended
 
 
-def _columns(request: Any) -> dict[str, float]:
-    """What the table may know of a vLLM request."""
-    sampling = getattr(request, "sampling_params", None)
-    extra = (getattr(sampling, "extra_args", None) or {}) if sampling is not None else {}
-    longest = getattr(request, "max_tokens", 0) or 0
-    return {
-        "arrival_s": request.arrival_time,
-        "prompt_tokens": request.num_prompt_tokens,
-        "predicted_output_tokens": int(extra.get("tailrace_predicted_output_tokens", longest)),
-        "predicted_class": LONG if extra.get("tailrace_predicted_class", "short") == "long" else SHORT,
-        "priority": request.priority,
-        "weight": 1.0,
-        "ttft_slo_s": float("inf"),
-        "tpot_slo_s": float("inf"),
-    }
+RESTING = (RequestStatus.RUNNING, RequestStatus.PREEMPTED)
+"""States in which a session's request is where the host believes it to be."""
+
+
+def engine_rules(scheduler: Any) -> EngineRules:
+    """What this vLLM does, as the engine's rules."""
+    s = scheduler.scheduler_config
+    return EngineRules(
+        watermark=float(getattr(s, "watermark", 0.0) or 0.0),
+        reserve_full_isl=bool(getattr(s, "scheduler_reserve_full_isl", False)),
+        chunk_cap=int(getattr(s, "long_prefill_token_threshold", 0) or 0),
+        chunk_cap_alone=not hasattr(s, "long_prefill_token_threshold_adaptive"),  # as vLLM 0.30
+        chunk_cap_adaptive=bool(getattr(s, "long_prefill_token_threshold_adaptive", False)),
+        block_tokens=scheduler.block_size,
+        steps_in_flight=1,
+    )
+
+
+def limits(scheduler: Any) -> Limits:
+    """The size of this vLLM; one block is its null block."""
+    most = getattr(scheduler, "max_num_active_reqs", scheduler.max_num_running_reqs)
+    blocks = max(int(scheduler.kv_cache_config.num_blocks) - 1, 1)
+    return Limits(scheduler.max_num_scheduled_tokens, most, blocks * scheduler.block_size)
+
+
+def service_tokens(found: Mapping[str, Any]) -> int:
+    """The setting ``min_service_tokens``. Raises UserError."""
+    value = found.get("min_service_tokens", MIN_SERVICE_TOKENS)
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise UserError(f"--additional-config: tailrace.min_service_tokens={value!r} must be a whole number, 0 or more")
+    return value
 
 
 @functools.cache
