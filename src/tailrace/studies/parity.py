@@ -7,7 +7,7 @@ tokens a request, their order, admissions, preemptions and the running list must
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -18,11 +18,12 @@ from ..errors import UserError, nearest
 from ..registry import POLICIES
 from ..sim.run import Instance
 from ..table import DECODE, PREFILL, WAITING
+from ..vllm_plugin import TESTED
 from ..vllm_plugin.honour import settle
 from ..vllm_plugin.offline import OfflineScheduler, Settings, Step, version
 from ..workloads.workload import Workload
 
-__all__ = ["CASES", "POLICIES_OF_VLLM", "WORKLOAD", "Outcome", "compare", "run"]
+__all__ = ["CASES", "POLICIES_OF_VLLM", "WORKLOAD", "Outcome", "compare", "plan"]
 
 WORKLOAD: Final = (
     "poisson:rate_rps=0.13,requests={requests},prompt_median=90,prompt_sigma=1,prompt_cap=500,"
@@ -38,23 +39,39 @@ CASES: Final[dict[str, Settings]] = {
     "async": Settings(steps_in_flight=2),
     "first chunk gate": Settings(reserve_full_isl=False),
     "watermark": Settings(watermark=0.01),
-    "watermark 5 %, first chunk gate": Settings(watermark=0.05, reserve_full_isl=False),
+    "watermark 5 % + first chunk gate": Settings(watermark=0.05, reserve_full_isl=False),
     "blocks of 8": Settings(block_tokens=8, blocks=240),
     "blocks of 32": Settings(block_tokens=32, blocks=60),
     "small budget": Settings(token_budget=48, max_seqs=8),
     "few sequences": Settings(max_seqs=4, token_budget=2048),
     "fewer active than slots": Settings(active_seqs=6),
     "chunk cap": Settings(chunk_cap=24),
-    "chunk cap, adaptive": Settings(chunk_cap=24, chunk_cap_adaptive=True),
+    "adaptive chunk cap": Settings(chunk_cap=24, chunk_cap_adaptive=True),
     "little memory": Settings(blocks=60),
-    "little memory, async": Settings(blocks=60, steps_in_flight=2),
-    "little memory, aborts": Settings(blocks=60, aborts=True),
-    "little memory, aborts, async": Settings(blocks=60, aborts=True, steps_in_flight=2),
+    "little memory + async": Settings(blocks=60, steps_in_flight=2),
+    "little memory + aborts": Settings(blocks=60, aborts=True),
+    "little memory + aborts + async": Settings(blocks=60, aborts=True, steps_in_flight=2),
 }
 """One change at a time from the base case, then the ones that preempt most."""
 
 ABORT_EVERY: Final = 23
 """Steps between two clients that give up, in the cases that have such."""
+
+EVERY_CASE: Final = ("vllm_fcfs", "vllm_priority", "qba", "srpt")
+"""Policies compared in every case; the others are in the main ones."""
+OTHERS: Final = ("fcfs", "psf", "aa", "sjf", "priority")
+MAIN_CASES: Final = ("base", "async", "prefix cache")
+
+
+def plan(vllm: str) -> list[tuple[str, str]]:
+    """``(policy, case)`` of all that `make parity` compares on a version: on older ones, the base case."""
+
+    def wanted(policy: str, case: str) -> bool:
+        if vllm in TESTED[1:]:
+            return case == "base"
+        return policy in EVERY_CASE or case in MAIN_CASES
+
+    return [(policy, case) for case in CASES for policy in (*EVERY_CASE, *OTHERS) if wanted(policy, case)]
 
 
 @dataclass(frozen=True)
@@ -182,15 +199,3 @@ def _difference(ours: Step, theirs: Step) -> dict[str, Any] | None:
         if a != b or (field == "tokens" and list(a) != list(b)):
             return {"field": field, "ours": str(a), "vllm": str(b)}
     return None
-
-
-def run(
-    text: str, policies: Sequence[str], cases: Sequence[str], steps: int, done: Callable[[Outcome], None]
-) -> list[Outcome]:
-    """All ``policies`` in all ``cases``; ``done`` is called with each outcome."""
-    outcomes = []
-    for policy in policies:
-        for case in cases:
-            outcomes.append(compare(text or WORKLOAD.format(requests=steps), policy, case, steps))
-            done(outcomes[-1])
-    return outcomes

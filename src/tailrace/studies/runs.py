@@ -6,13 +6,10 @@ user's mistake never surfaces from the middle of a sweep.
 
 from __future__ import annotations
 
-import concurrent.futures
 import dataclasses
 import functools
 import importlib.util
-import multiprocessing
 import os
-import signal
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,14 +23,13 @@ from ..registry import POLICIES
 from ..sim import run
 from ..sim.run import Result
 from ..workloads.workload import Workload
-from . import store
+from . import pool, store
 
 __all__ = ["Job", "PolicySpec", "compare", "parse_engine", "parse_policies", "parse_policy", "run_all", "simulate"]
 
 DEFAULT_LATENCY: Final = {"qba": "qba"}
 """By engine; the others get the 7B-class A100."""
 OTHER_LATENCY: Final = "qwen2-7b-a100-derived"
-OUT_OF_BOUNDS: Final = "does a hook read outside its arrays? NUMBA_DISABLE_JIT=1 tailrace simulate … shows where"
 
 
 @dataclass(frozen=True)
@@ -165,33 +161,7 @@ def run_all(
     """
     for job in jobs:
         parse_policy(job.policy)
-    count = min(workers or os.cpu_count() or 1, len(jobs))
-    if count <= 1:
-        return [_noted(run_job(job, cache), done, index) for index, job in enumerate(jobs)]
-    context = multiprocessing.get_context("spawn")
-    results: dict[int, Result] = {}
-    with concurrent.futures.ProcessPoolExecutor(count, context, _leave_ctrl_c_to_the_parent) as pool:
-        futures = {pool.submit(run_job, job, cache): index for index, job in enumerate(jobs)}
-        try:
-            for future in concurrent.futures.as_completed(futures):
-                results[futures[future]] = _noted(future.result(), done, futures[future])
-        except concurrent.futures.process.BrokenProcessPool:
-            raise UserError(f"a worker process died; {OUT_OF_BOUNDS}") from None
-        except BaseException:
-            for process in list((getattr(pool, "_processes", None) or {}).values()):
-                process.kill()  # compiled code hears nothing gentler
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-    return [results[index] for index in range(len(jobs))]
-
-
-def _leave_ctrl_c_to_the_parent() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def _noted(result: Result, done: Callable[[int], None], index: int) -> Result:
-    done(index)
-    return result
+    return pool.each(functools.partial(run_job, cache=cache), jobs, workers, lambda index, _: done(index))
 
 
 def compare(
