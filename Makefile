@@ -1,4 +1,4 @@
-.PHONY: demo test check bench parity clean
+.PHONY: demo test check bench parity live-vllm clean
 
 demo:   ## compare four policies on traffic made on the spot, and write a report
 	@scripts/demo
@@ -11,6 +11,9 @@ check:  ## format, lint, types, imports
 
 parity: ## our engine against the schedulers of three vLLM versions, 20,000 steps a case
 	@scripts/parity
+
+live-vllm: ## a burst of long and short requests through real vLLM, under its own order and ours
+	@scripts/vllm run live
 
 bench:  ## the simulator's own speed
 	@scripts/bench

@@ -157,3 +157,23 @@ def parity(
     from . import parity as verb
 
     verb.run(verb.Options(workload, policies, cases, steps, resume, jobs, table, as_json))
+
+
+@app.command()
+def live(
+    policies: Annotated[
+        str, typer.Option(help="Policies; stock is vLLM's own scheduler without the plugin, all others run in it")
+    ] = "stock,fcfs,sjf,psf,qba",
+    seed: Annotated[int, typer.Option(help="Seed of the burst", min=0)] = 0,
+    pairs: Annotated[
+        int,
+        typer.Option(
+            help="Instead, so many pairs of saturated runs: each policy's output tokens/s against stock's", min=0
+        ),
+    ] = 0,
+    as_json: Json = False,
+) -> None:
+    """Serve a burst of long and short requests by real vLLM under several policies (needs vLLM; see scripts/vllm)."""
+    from . import live as verb
+
+    verb.run(policies, seed, pairs, as_json)
