@@ -18,7 +18,10 @@ from .console import console
 
 __all__ = ["run"]
 
-COLUMNS = ("short e2e p50 s", "short e2e p99 s", "long e2e p50 s", "long e2e p99 s", "output tokens/s")
+COLUMNS = (
+    *("short e2e p50 s", "short e2e p99 s", "long e2e p50 s", "long e2e p99 s"),
+    *("short e2e p99 steps", "long e2e p99 steps", "output tokens/s"),
+)
 
 
 def run(policies: str, seed: int, pairs: int, as_json: bool) -> None:
@@ -55,7 +58,7 @@ def _print(rows: list[dict[str, Any]], claims: list[dict[str, Any]], settings: d
     out.print(f"real vLLM, a tiny Llama on the CPU: {rows[0]['at']}")
     for name, tailrace in settings.items():
         if tailrace and tailrace["params"]:
-            out.print(f"{name}: {spec.write(tailrace['policy'], tailrace['params'])}")
+            out.print(f"{name} is {spec.write(tailrace['policy'], tailrace['params'])}")
     if rows[0]["experiment"] == "pairs":
         table = Table("policy", "metric", "ratio")
         for row in rows:

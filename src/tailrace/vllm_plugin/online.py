@@ -156,7 +156,8 @@ def serve(bursts: list[list[Ask]], max_seqs: int, plugins: list[dict[str, Any] |
     engines = []
     for tailrace in plugins:
         engines.append(_engine(max_seqs, tailrace))
-        # vLLM does this once a process, and fails at the second engine.
+        # Once a process is enough, and vLLM's CPU platform, which looks through all modules for
+        # it, falls over llvmlite's, which the plugin has loaded by the second time (0.32.0).
         type(current_platform).register_triton_kernel_overrides = lambda *_: None
     found = []
     for asks in bursts:
