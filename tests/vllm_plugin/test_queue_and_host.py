@@ -129,7 +129,7 @@ def test_a_host_ranks_many_rows_as_python_does() -> None:
     in_order = sorted(sizes, key=lambda name: (sizes[name], int(name[1:])))
     assert _waiting(host, 1000.0) == in_order
     started = list(sizes)[::3]
-    host.commit(dict.fromkeys(started, 1), [(name, 0) for name in started], [], 1000.0)
+    host.note(dict.fromkeys(started, 1), dict.fromkeys(started, 0), [], 1000.0)
     order = _names(_decide(host, started, 1000, 1001.0).running)
     assert order == [name for name in in_order if name in started]
     assert _waiting(host, 1001.0, started) == [name for name in in_order if name not in started]
@@ -145,7 +145,7 @@ def test_rows_are_used_again_and_a_full_table_loses_nobody() -> None:
     host.remove("c", hooks.ABORTED, 200.0)
     _arrive(host, "d", 5.0)
     assert sorted(host.rows) == ["b", "d"]
-    step = host.commit({"b": 10, "c": 10}, [("b", 0), ("c", 0)], [], 201.0)
+    step = host.note({"b": 10, "c": 10}, {"b": 0, "c": 0}, [], 201.0)
     assert _names(host.requests_of(step)) == ["b"]
     with pytest.raises(UserError, match="capacity=0"):
         _host("psf", capacity=0)
@@ -154,7 +154,7 @@ def test_rows_are_used_again_and_a_full_table_loses_nobody() -> None:
 def test_a_row_that_changed_hands_while_its_step_ran() -> None:
     host = _host("srpt", capacity=1)
     _arrive(host, "a", 0.0)
-    step = host.commit({"a": 10}, [("a", 0)], [], 0.0)
+    step = host.note({"a": 10}, {"a": 0}, [], 0.0)
     host.remove("a", hooks.ABORTED, 0.5)
     _arrive(host, "b", 0.6, prompt_tokens=30)
     host.complete(step, [1], [10], [True], 1.0)
@@ -166,7 +166,7 @@ def test_a_row_that_changed_hands_while_its_step_ran() -> None:
 def test_a_request_that_left_while_its_step_ran() -> None:
     host = _host("srpt")
     _arrive(host, "a", 0.0)
-    step = host.commit({"a": 10}, [("a", 0)], [], 0.0)
+    step = host.note({"a": 10}, {"a": 0}, [], 0.0)
     host.remove("a", hooks.ABORTED, 0.5)
     assert [request.is_finished() for request in host.requests_of(step)] == [False]
     host.complete(step, [1], [10], [True], 1.0)
@@ -179,16 +179,16 @@ def test_a_promotion_survives_a_preemption_in_the_host() -> None:
     host = _host("qba", k=1, min_samples=1, aging_quantile=0.0)
     _arrive(host, "l0", 0.0, LONG)
     assert _waiting(host, 0.0) == ["l0"]
-    host.complete(host.commit({"l0": 10}, [("l0", 0)], [], 0.0), [1], [10], [False], 1.0)
+    host.complete(host.note({"l0": 10}, {"l0": 0}, [], 0.0), [1], [10], [False], 1.0)
     _arrive(host, "l1", 1.0, LONG)
     _arrive(host, "s1", 2.0)
     assert _waiting(host, 3.0, ("l0",)) == ["s1", "l1"]
-    step = host.commit({"s1": 10}, [("s1", 0)], [], 3.0)
+    step = host.note({"s1": 10}, {"s1": 0}, [], 3.0)
     host.complete(step, [1], [10], [True], 4.0)  # one short prefill done: a debt
     _arrive(host, "s2", 4.0)
     assert _waiting(host, 5.0, ("l0",)) == ["l1", "s2"]
-    host.commit({"l1": 5}, [("l1", 0)], [], 5.0)
-    host.commit({}, [], ["l1"], 6.0)
+    host.note({"l1": 5}, {"l1": 0}, [], 5.0)
+    host.note({}, {}, ["l1"], 6.0)
     assert _waiting(host, 7.0, ("l0",)) == ["l1", "s2"]
 
 
@@ -197,7 +197,7 @@ def _crowd(**given: Any) -> PolicyHost:
     host = _host("sjf", seqs=2, **given)
     for name, size in (("middle", 30), ("large", 90)):
         _arrive(host, name, 0.0, prompt_tokens=size)
-        host.complete(host.commit({name: size}, [(name, 0)], [], 1.0), [1], [size], [False], 2.0)
+        host.complete(host.note({name: size}, {name: 0}, [], 1.0), [1], [size], [False], 2.0)
     return host
 
 
@@ -207,7 +207,7 @@ def test_a_shorter_request_displaces_the_longest_at_the_cap() -> None:
     decision = _decide(host, ["middle", "large"], 900, 3.0)
     assert _names(decision.displaced) == ["large"]
     assert _names(decision.gaining) == _names(decision.front) == ["small"]
-    assert _names(decision.running) == ["middle"]
+    assert decision.running is None  # they are in order
     host.protect("large", 1)
     assert _names(_decide(host, ["middle", "large"], 900, 3.0).displaced) == ["middle"]
     host.protect("middle", 1)

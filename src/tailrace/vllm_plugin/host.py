@@ -8,10 +8,9 @@ compiled; see `mirror`. What runs in every step avoids per-request Python where 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import SimpleNamespace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,15 +32,15 @@ PAGE: Final = 64
 
 I8 = NDArray[np.int64]
 NO_ROWS: Final[I8] = np.zeros(0, dtype=np.int64)
+NOBODY: Final[list[Any]] = []
 NO_PAIRS: Final[I8] = np.zeros((2, 0), dtype=np.int64)
 
 
-@dataclass(frozen=True)
-class Decision:
+class Decision(NamedTuple):
     """What the planner wants of the next step."""
 
     running: list[Any] | None
-    """The running in the policy's order, less the displaced; None = as they are."""
+    """The running in the policy's order; None = as they are."""
     displaced: list[Any]
     """Running requests to preempt before the step, so that waiting ones can start."""
     gaining: list[Any]
@@ -50,15 +49,16 @@ class Decision:
     """The first of the waiting; `PolicyHost.more` has the rest."""
     most_tokens: int | None
     """The policy's limit of the step."""
+    tokens: list[int] | None
+    """Tokens planned for each request, if all that hold a place get some."""
+    now: float
 
 
-@dataclass
-class Step:
+class Step(NamedTuple):
     """A step under way, as noted when it was scheduled."""
 
     items: I8
-    """(row, tokens, kind) a column."""
-    seqs: I8
+    """(row, tokens, kind, seq) a column."""
     began_s: float
 
 
@@ -90,11 +90,13 @@ class PolicyHost:
         if capacity < 1:
             raise UserError(f"capacity={capacity} must be at least 1")
         self.policy, self.params, self.rules = policy, params, rules
-        self._whole = rules.order_scope == "all"
         self._parts = (capacity, limits, rules, policy, params, cost)
         self._classes = (type(params), type(cost))
         self.unranked = 0
         """Requests that found the table full."""
+        self._fast: dict[Entry, Any] = {}
+        """Compiled code by entry. It checks no types: ints, floats and C-ordered int64 arrays only."""
+        self._found = np.zeros(len(mirror.FOUND), dtype=np.int64)
         self._page = np.zeros(PAGE, dtype=np.int64)
         self._forget()
 
@@ -103,9 +105,9 @@ class PolicyHost:
         self.engine, buffers = build(*self._parts)
         self.records = buffers.table
         self._rows_state = buffers.rows
-        self._seats = {
-            name: getattr(self.engine.seats, name) for name in ("run", "order", "evicted", "gain", "admitted")
-        }
+        seats = self.engine.seats
+        self._seats = SimpleNamespace(admitted=seats.admitted, evicted=seats.evicted, gain=seats.gain)
+        self._run_rows, self._running, self._planned = seats.run, buffers.core["running"], self.engine.items.tokens
         capacity = len(self.records)
         self.rows: dict[str, int] = {}
         self.requests: list[Any] = [GONE] * capacity
@@ -118,7 +120,10 @@ class PolicyHost:
         self.arrive(request, {"arrival_s": 0.0, "prompt_tokens": 1}, 1, 0.0)
         self.decide([], 1, 0.0)
         self.more(0.0)
-        step = self.commit({"": 1}, [("", 0)], [], 0.0)
+        self.note({"": 0}, {"": 0}, [], 0.0)
+        self.note({"": 0}, {}, [""], 0.0)
+        step = self.commit(self.decide([], 1, 0.0), {"": 1}, {"": 0}, [])
+        self.decide([], 1, 0.0)  # settles the running
         if self.rules.victim == "hook":
             self.victim_order([request], 0.0)
         self.rewait("", 0.0)
@@ -128,7 +133,12 @@ class PolicyHost:
         self._forget()
 
     def _run(self, kernel: Entry, *args: Any) -> Any:
-        return kernel.on(*self._classes)(self.engine, *args)
+        fast = self._fast.get(kernel)
+        if fast is not None:
+            return fast(self.engine, *args)
+        result = kernel.on(*self._classes)(self.engine, *args)
+        self._fast[kernel] = kernel.fixed(self._classes, (self.engine, *args))
+        return result
 
     # ── what happens to requests ─────────────────────────────────────────────────────
 
@@ -182,28 +192,25 @@ class PolicyHost:
     # ── a step ───────────────────────────────────────────────────────────────────────
 
     def decide(self, running: Sequence[Any], free_blocks: int, now: float) -> Decision:
-        """Plan the next step; changes nothing."""
-        seats, rows = self._seats, [request.tailrace_row for request in running]
-        if -1 in rows:
-            rows = [row for row in rows if row >= 0]
-        seats["run"][: len(rows)] = rows
-        displaced, admitted, unserved, tokens, limited = self._run(mirror.decide, len(rows), free_blocks, now)
-        front = seats["admitted"][:admitted].tolist()
+        """Plan the next step; changes nothing but the order of the running."""
+        count = self._running[0]
+        if len(running) != count or (count and running[-1].tailrace_row != self._run_rows[count - 1]):
+            rows = [request.tailrace_row for request in running if request.tailrace_row >= 0]
+            self._run(mirror.settle, np.array(rows, dtype=np.int64))
+        self._run(mirror.decide, free_blocks, now, self._found)
+        displaced, admitted, unserved, items, most, reordered, idle = self._found.tolist()
+        seats, at, order, gone, gaining = self._seats, self.requests, None, NOBODY, NOBODY
+        front = self._at(seats.admitted[:admitted].tolist()) if admitted else []
         if unserved >= 0:
-            front.append(unserved)
-        gone = seats["evicted"][:displaced].tolist()
-        order = None
-        if gone or self._whole:
-            order = seats["order"][: len(rows)].tolist() if self._whole else rows
-            order = self._at([row for row in order if row not in gone])
-            order += [request for request in running if request.tailrace_row < 0]
-        return Decision(
-            running=order,
-            displaced=self._at(gone),
-            gaining=self._at(seats["gain"][:displaced].tolist()),
-            front=self._at(front),
-            most_tokens=tokens if limited and tokens > 0 else None,
-        )
+            front.append(at[unserved])
+        if reordered:
+            order = self._at(self._run_rows[: self._running[0]].tolist())
+            if len(order) < len(running):
+                order += [request for request in running if request.tailrace_row < 0]
+        if displaced:
+            gone, gaining = self._at(seats.evicted[:displaced].tolist()), self._at(seats.gain[:displaced].tolist())
+        tokens = None if idle else self._planned[:items].tolist()
+        return Decision(order, gone, gaining, front, most or None, tokens, now)
 
     def _at(self, rows: Iterable[int]) -> list[Any]:
         return list(map(self.requests.__getitem__, rows))
@@ -230,20 +237,35 @@ class PolicyHost:
 
     def commit(
         self,
+        decision: Decision,
         tokens: Mapping[str, int],
-        admitted: Iterable[tuple[str, int]],
-        preempted: Iterable[str],
-        now: float,
+        admitted: Mapping[str, int],
+        preempted: Collection[str],
     ) -> Step:
         """A step is scheduled: tokens a request, who started (with the tokens found computed),
-        and who lost KV."""
+        and who lost KV; nearly always as was decided, which is cheap to see."""
+        if (
+            list(tokens.values()) == decision.tokens
+            and len(preempted) == len(decision.displaced)
+            and len(admitted) == self._found[1]
+            and [request.request_id for request in decision.front[: len(admitted)]] == list(admitted)
+        ):
+            items = np.empty((4, len(tokens)), dtype=np.int64)
+            found = np.array(list(admitted.values()), dtype=np.int64) if admitted else NO_ROWS
+            self._run(mirror.carry_out, items, found, decision.now)
+            return Step(items, decision.now)
+        return self.note(tokens, admitted, preempted, decision.now)
+
+    def note(
+        self, tokens: Mapping[str, int], admitted: Mapping[str, int], preempted: Collection[str], now: float
+    ) -> Step:
+        """As `commit`, for what nobody has planned."""
         rows = self.rows
-        if not tokens.keys() <= rows.keys():  # some are unranked
-            tokens = {name: count for name, count in tokens.items() if name in rows}
-        items = np.empty((3, len(tokens)), dtype=np.int64)
-        items[0], items[1] = list(map(rows.__getitem__, tokens)), list(tokens.values())
-        self._run(mirror.commit, items, self._pairs(admitted), self._lost(preempted), now)
-        return Step(items, self.records["seq"][items[0]], now)
+        names = [name for name in tokens if name in rows]
+        items = np.empty((4, len(names)), dtype=np.int64)
+        items[0], items[1] = [rows[name] for name in names], [tokens[name] for name in names]
+        self._run(mirror.commit, items, self._pairs(admitted.items()), self._lost(preempted), now)
+        return Step(items, now)
 
     def _pairs(self, admitted: Iterable[tuple[str, int]]) -> I8:
         found = [(self.rows[name], computed) for name, computed in admitted if name in self.rows]
@@ -262,11 +284,10 @@ class PolicyHost:
     ) -> None:
         """A step ended. Of each of its requests: output tokens so far, tokens computed, and
         whether it has finished."""
-        ended = np.empty((4, len(step.seqs)), dtype=np.int64)
-        ended[0], ended[1], ended[2], ended[3] = step.seqs, outputs, computed, finished
-        rows = step.items[0].copy()
+        ended = np.empty((3, step.items.shape[1]), dtype=np.int64)
+        ended[0], ended[1], ended[2] = outputs, computed, finished
         self._run(mirror.complete, step.items, ended, now - step.began_s, now)
-        for i in np.flatnonzero(ended[3]).tolist():
-            request = self.requests[rows[i]]
-            if request is not GONE and self.records["seq"][rows[i]] == step.seqs[i]:
-                self._release(request.request_id)
+        if any(finished):
+            for row in step.items[0, ended[2] == 1].tolist():
+                if row >= 0:
+                    self._release(self.requests[row].request_id)

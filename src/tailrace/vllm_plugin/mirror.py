@@ -7,10 +7,10 @@ in vLLM. The true output length is not known here: ``output_tokens`` is the long
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from .. import hooks
-from .._jit import entry, kernel
+from .._jit import entry, kernel, routine
 from ..schedule.batch import plan, unmark
 from ..schedule.engine import LAST, PART, STEADY
 from ..schedule.kv import blocks_for
@@ -18,7 +18,8 @@ from ..schedule.moves import requeue, start, suspend
 from ..schedule.waiting import add, discard, next_waiting
 from ..table import DECODE, DONE, FREE, PREFILL, WAITING
 
-__all__ = ["arrive", "commit", "complete", "decide", "more", "remove", "requeued", "rewait", "victims"]
+__all__ = ["FOUND", "arrive", "carry_out", "commit", "complete", "decide", "more", "remove", "requeued", "rewait"]
+__all__ += ["settle", "victims"]
 
 
 @entry
@@ -30,23 +31,41 @@ def arrive(e: Any, row: int, now: float) -> None:
 
 
 @entry
-def decide(e: Any, running: int, free_blocks: int, now: float) -> tuple[int, int, int, int, bool]:
-    """Plan the step over ``seats.run[:running]`` and apply nothing.
+def settle(e: Any, running: Any) -> None:
+    """The running rows, where the mirror's own account of them is not to be trusted."""
+    for i in range(running.shape[0]):
+        e.seats.run[i] = running[i]
+    e.core.running[0] = running.shape[0]
 
-    Returns counts: displaced (``seats.evicted``, for ``seats.gain``), admitted
-    (``seats.admitted``), then the waiting row that is next, or -1, the tokens planned,
-    and whether the policy limits them. ``seats.order`` is the order of the running.
+
+@entry
+def decide(e: Any, free_blocks: int, now: float, found: Any) -> None:
+    """Plan the step and apply nothing but the order of the running.
+
+    ``found``: see `FOUND`. The displaced are ``seats.evicted``, each for ``seats.gain``; then
+    ``seats.admitted``, and ``seats.order`` for the running.
     """
     core, p = e.core, e.plan
-    core.running[0], core.free_blocks[0] = running, free_blocks
+    core.free_blocks[0] = free_blocks
     plan(e, 0, now)
-    tokens = 0
+    tokens, changed = 0, 0
     for i in range(p.items[0]):
         tokens += e.items.tokens[i]
-    limited = p.timed[0] == 1 or p.budget[0] + tokens < core.token_budget[0]
-    displaced = 0 if p.pressure[0] > 0 else p.evicted[0]
+    for i in range(core.running[0]):
+        if e.seats.run[i] != e.seats.order[i]:
+            e.seats.run[i] = e.seats.order[i]
+            changed = 1
+    found[0] = 0 if p.pressure[0] > 0 else p.evicted[0]
+    found[1], found[2], found[3] = p.admitted[0], p.unserved[0], p.items[0]
+    found[4] = tokens if p.timed[0] == 1 or p.budget[0] + tokens < core.token_budget[0] else 0
+    found[5], found[6] = changed, core.running[0] - p.evicted[0] + p.admitted[0] - p.items[0]
     unmark(e, 0)
-    return displaced, p.admitted[0], p.unserved[0], tokens, limited
+
+
+FOUND: Final = ("displaced", "admitted", "unserved", "items", "most_tokens", "reordered", "idle")
+"""What `decide` finds: counts of rows; the waiting row that is next or -1; items of the plan; its
+tokens if the policy limits them, else 0; whether the running changed places; and how many of
+those that will hold a place get nothing in this step."""
 
 
 @entry
@@ -72,18 +91,60 @@ def victims(e: Any, rows: Any, costs: Any, now: float) -> None:
 
 
 @entry
+def carry_out(e: Any, items: Any, found: Any, now: float) -> None:
+    """The plan last made is what the live engine does. ``items``, all to fill in: (row, tokens,
+    kind, seq) a column; ``found``: tokens that the admitted were found to have computed."""
+    for i in range(items.shape[1]):
+        items[0, i], items[1, i] = e.items.row[i], e.items.tokens[i]
+    for i in range(e.plan.evicted[0]):
+        _suspend(e, e.seats.evicted[i], now)
+    for i in range(found.shape[0]):
+        _start(e, e.seats.admitted[i], found[i], now)
+    _compute(e, items)
+
+
+@entry
 def commit(e: Any, items: Any, admitted: Any, preempted: Any, now: float) -> None:
-    """A step is scheduled. ``items``: (row, tokens, kind) with the kind to fill in;
-    ``admitted``: (row, tokens found computed); ``preempted``: rows that lost their KV."""
-    table = e.table
+    """A step is scheduled. ``items``: (row, tokens, kind, seq) a column, the last two to fill in;
+    ``admitted``: (row, tokens found computed), in order; ``preempted``: rows that lost their KV."""
     for row in preempted:
-        if _runs(e, row):
-            suspend(e, row, now)
+        _suspend(e, row, now)
     for i in range(admitted.shape[1]):
-        row = admitted[0, i]
-        if table.phase[row] == WAITING:
-            start(e, row, now, now)
-            table.computed_tokens[row] = table.cached_tokens[row] = admitted[1, i]
+        _start(e, admitted[0, i], admitted[1, i], now)
+    _compute(e, items)
+
+
+@routine
+def _suspend(e: Any, row: int, now: float) -> None:
+    if _runs(e, row):
+        _vacate(e, row)
+        suspend(e, row, now)
+
+
+@routine
+def _start(e: Any, row: int, found: int, now: float) -> None:
+    if e.table.phase[row] == WAITING:
+        start(e, row, now, now)
+        e.table.computed_tokens[row] = e.table.cached_tokens[row] = found
+        e.seats.run[e.core.running[0]] = row
+        e.core.running[0] += 1
+
+
+@kernel
+def _vacate(e: Any, row: int) -> None:
+    """Take a row off the running list."""
+    kept = 0
+    for i in range(e.core.running[0]):
+        if e.seats.run[i] != row:
+            e.seats.run[kept] = e.seats.run[i]
+            kept += 1
+    e.core.running[0] = kept
+
+
+@routine
+def _compute(e: Any, items: Any) -> None:
+    """Count the items' tokens."""
+    table = e.table
     for i in range(items.shape[1]):
         row = items[0, i]
         computed = table.computed_tokens[row] + items[1, i]
@@ -91,7 +152,7 @@ def commit(e: Any, items: Any, admitted: Any, preempted: Any, now: float) -> Non
         if computed > table.attained_tokens[row]:
             table.attained_tokens[row] = computed
         table.kv_blocks[row] = blocks_for(e, computed)
-        items[2, i] = STEADY if table.phase[row] == DECODE else PART
+        items[2, i], items[3, i] = STEADY if table.phase[row] == DECODE else PART, table.seq[row]
         if table.phase[row] == PREFILL and computed >= e.rows.target_tokens[row]:
             table.phase[row] = DECODE
             items[2, i] = LAST
@@ -106,40 +167,47 @@ def _runs(e: Any, row: int) -> bool:
 
 @entry
 def complete(e: Any, items: Any, ended: Any, step_s: float, now: float) -> None:
-    """A step ended. ``items``: as `commit` left them; ``ended``, a column each: seq of the
-    request, output tokens delivered so far, tokens computed, and 1 if it has finished."""
-    table, kept = e.table, 0
+    """A step ended. ``items``: as `commit` left them; ``ended``, a column each: output tokens
+    delivered so far, tokens computed, and 1 if it has finished. Of the items of requests that
+    have left meanwhile, row becomes -1."""
+    table = e.table
     for i in range(items.shape[1]):
         row = items[0, i]
-        if table.seq[row] != ended[0, i] or table.phase[row] == DONE or table.phase[row] == FREE:
-            continue  # aborted while the step ran; the row may be another's by now
-        items[0, kept] = row
-        kept += 1
+        if table.seq[row] != items[3, i] or table.phase[row] == DONE or table.phase[row] == FREE:
+            items[0, i] = -1  # aborted while the step ran; the row may be another's by now
+            continue
         hooks.on_progress(table, row, items[1, i], now, e.state, e.params)
         if items[2, i] == LAST and table.phase[row] == DECODE:
             hooks.on_prefill_done(table, row, now, e.state, e.params)
         if items[2, i] != PART:
             e.rows.pending_tokens[row] -= 1
-        made = ended[1, i] > table.generated_tokens[row]
+        made = ended[0, i] > table.generated_tokens[row]
         if made:
             if table.generated_tokens[row] == 0:
                 table.first_token_s[row] = now
             table.last_token_s[row] = now
-            table.generated_tokens[row] = ended[1, i]
-        if ended[3, i]:
+            table.generated_tokens[row] = ended[0, i]
+        if ended[2, i]:
             _leave(e, row, hooks.FINISHED, now)
         elif table.phase[row] == WAITING:
             if made:
                 requeue(e, row, now)
         else:
-            table.computed_tokens[row] = ended[2, i]  # speculation may have taken some back
-    hooks.after_step(table, items[0, :kept], step_s, now, e.state, e.params)
+            table.computed_tokens[row] = ended[1, i]  # speculation may have taken some back
+    kept = 0
+    for i in range(items.shape[1]):  # the kinds have served: keep the rows there, without gaps
+        if items[0, i] >= 0:
+            items[2, kept] = items[0, i]
+            kept += 1
+    hooks.after_step(table, items[2, :kept], step_s, now, e.state, e.params)
 
 
-@kernel
+@routine
 def _leave(e: Any, row: int, reason: int, now: float) -> None:
     if e.table.phase[row] == WAITING:
         discard(e, row)
+    else:
+        _vacate(e, row)
     e.table.phase[row] = DONE
     hooks.on_remove(e.table, row, reason, now, e.state, e.params)
 
@@ -154,6 +222,7 @@ def remove(e: Any, row: int, reason: int, now: float) -> None:
 def rewait(e: Any, row: int, now: float) -> None:
     """A running request waits again and keeps its KV: a session between its inputs."""
     if _runs(e, row):
+        _vacate(e, row)
         e.table.phase[row] = WAITING
         e.table.waiting_since_s[row] = now
         add(e, row, now)

@@ -79,6 +79,7 @@ class _Tailrace:
         self._classes = Classes(found.get("classes"))
         self._whole = rules.order_scope == "all"
         self._by_hook = rules.victim == "hook"
+        self._puts_aside = hasattr(self, "skipped_waiting")
         self._displaces = rules.may_preempt_at_cap or rules.may_preempt_for_kv
         self._min_service_tokens = service_tokens(found)
         self.displaced, self.in_vain = 0, 0
@@ -115,26 +116,30 @@ class _Tailrace:
 
     def note_preempted(self, name: str) -> None:
         """A running request was preempted between steps, by somebody else's hand."""
-        self.host.commit({}, [], [name], self.clock())
+        self.host.note({}, {}, [name], self.clock())
 
     def schedule(self, *args: Any, **kwargs: Any) -> Any:
         now = self.clock()
-        self._gather()
+        if self._puts_aside:
+            self._gather()
         free = self.kv_cache_manager.block_pool.get_num_free_blocks()  # type: ignore[attr-defined]
         decision = self.host.decide(self.running, free, now)  # type: ignore[has-type]
         displaces = bool(decision.displaced) and self._may_displace(*args, **kwargs)
         if decision.running is not None:
-            self.running = decision.running if displaces else decision.running + decision.displaced
+            self.running = decision.running
         if displaces:
             self._displace(decision)
         if self._by_hook:
             for place, request in enumerate(self.host.victim_order(self.running, now)):
                 request.priority = -place
         self.waiting.order(decision.front, lambda: self.host.more(now))
-        output = self._within(decision.most_tokens, *args, **kwargs)
+        if decision.most_tokens is None:
+            output = super().schedule(*args, **kwargs)  # type: ignore[misc]
+        else:
+            output = self._within(decision.most_tokens, *args, **kwargs)
         if displaces:
             self._check(decision, output)
-        self._note(output, now)
+        self._note(output, decision)
         return output
 
     def _gather(self) -> None:
@@ -142,17 +147,15 @@ class _Tailrace:
         first; later ones put them back into the waiting. Here all of them wait in one order."""
         aside = [
             request
-            for request in getattr(self, "skipped_waiting", ())
+            for request in self.skipped_waiting  # type: ignore[attr-defined]
             if not request.num_computed_tokens and request.status != RequestStatus.WAITING_FOR_REMOTE_KVS
         ]
         if aside:
             self.skipped_waiting.remove_requests(aside)  # type: ignore[attr-defined]
             self.waiting.prepend_requests(aside)
 
-    def _within(self, most_tokens: int | None, *args: Any, **kwargs: Any) -> Any:
+    def _within(self, most_tokens: int, *args: Any, **kwargs: Any) -> Any:
         """vLLM's own step, of at most ``most_tokens`` tokens."""
-        if most_tokens is None:
-            return super().schedule(*args, **kwargs)  # type: ignore[misc]
         before = self.max_num_scheduled_tokens  # type: ignore[has-type]
         self.max_num_scheduled_tokens = min(before, most_tokens)
         try:
@@ -171,6 +174,7 @@ class _Tailrace:
     def _displace(self, decision: Decision) -> None:
         """Preempt before the step, as only then the same step may admit; barred from it."""
         gone = {request.request_id for request in decision.displaced}
+        self.running = [request for request in self.running if request.request_id not in gone]
         for request in decision.displaced:
             self._preempt_request(  # type: ignore[attr-defined]
                 request, time.monotonic(), drop_stale_output=self.requires_kv_delivery  # type: ignore[attr-defined]
@@ -191,14 +195,16 @@ class _Tailrace:
 
     # ── what happened ────────────────────────────────────────────────────────────────
 
-    def _note(self, output: Any, now: float) -> None:
-        """Tell the policy what was scheduled."""
+    def _note(self, output: Any, decision: Decision) -> None:
+        """Tell the policy what was scheduled; the started in the order of their start."""
         cached = output.scheduled_cached_reqs
-        admitted = [(new.req_id, new.num_computed_tokens) for new in output.scheduled_new_reqs]
+        new = output.scheduled_new_reqs
+        admitted = {request.req_id: request.num_computed_tokens for request in new} if new else {}
         if cached.resumed_req_ids:
-            found = zip(cached.req_ids, cached.num_computed_tokens, strict=True)
-            admitted += [pair for pair in found if pair[0] in cached.resumed_req_ids]
-        step = self.host.commit(output.num_scheduled_tokens, admitted, output.preempted_req_ids or (), now)
+            found = {**dict(zip(cached.req_ids, cached.num_computed_tokens, strict=True)), **admitted}
+            started = admitted.keys() | cached.resumed_req_ids
+            admitted = {name: found[name] for name in output.num_scheduled_tokens if name in started}
+        step = self.host.commit(decision, output.num_scheduled_tokens, admitted, output.preempted_req_ids or ())
         self._under_way.append((output, step))
 
     def update_from_output(self, scheduler_output: Any, model_runner_output: Any) -> Any:
