@@ -109,12 +109,13 @@ def generic(on: str) -> Callable[[F], F]:
     return wrap
 
 
-def where(trait: str, otherwise: Callable[..., Any]) -> Callable[[F], F]:
+def where(trait: str, otherwise: Callable[..., Any], of: str = "params") -> Callable[[F], F]:
     """Compile a kernel only for policies that have ``trait``; the others get ``otherwise``.
 
     A trait is the name of a hook that the policy implements, or one that it registers. The
-    kernel's first argument is the engine, whose ``params`` tell the policy. So a policy
-    pays, in compile time and at run time, for what it uses.
+    kernel's first argument is the engine, whose ``params`` tell the policy; the class of
+    another of its fields decides if ``of`` names that. So a policy pays, in compile time
+    and at run time, for what it uses.
     """
 
     def wrap(function: F) -> F:
@@ -122,7 +123,7 @@ def where(trait: str, otherwise: Callable[..., Any]) -> Callable[[F], F]:
             return function if trait in _traits.get(cls, ()) else otherwise
 
         def call(*args: Any) -> Any:
-            return pick(type(args[0].params))(*args)
+            return pick(type(getattr(args[0], of)))(*args)
 
         call.__name__ = call.__qualname__ = function.__name__
         call.__doc__ = function.__doc__
@@ -130,7 +131,7 @@ def where(trait: str, otherwise: Callable[..., Any]) -> Callable[[F], F]:
 
         @overload(call, strict=False, jit_options={"forceinline": True, **_LEAN})  # type: ignore[untyped-decorator]
         def typed(*types: Any) -> Any:
-            return pick(types[0].types[types[0].fields.index("params")].instance_class)
+            return pick(types[0].types[types[0].fields.index(of)].instance_class)
 
         return cast(F, call)
 
