@@ -8,7 +8,19 @@ from __future__ import annotations
 from .canonical import write
 from .load import formats, load
 from .predictions import apply, settings
+from .prefix import Prefix
 from .synthetic import generate, generators
 from .workload import Workload, long_class
 
-__all__ = ["Workload", "apply", "formats", "generate", "generators", "load", "long_class", "settings", "write"]
+__all__ = [
+    "Prefix",
+    "Workload",
+    "apply",
+    "formats",
+    "generate",
+    "generators",
+    "load",
+    "long_class",
+    "settings",
+    "write",
+]

@@ -6,13 +6,14 @@ from typing import Final
 
 import numpy as np
 
-__all__ = ["ARRIVALS", "LABELS", "NOISE", "OUTPUTS", "PROMPTS", "stream"]
+__all__ = ["ARRIVALS", "LABELS", "NOISE", "OUTPUTS", "PREFIXES", "PROMPTS", "stream"]
 
 ARRIVALS: Final = 0
 PROMPTS: Final = 1
 OUTPUTS: Final = 2
 LABELS: Final = 3
 NOISE: Final = 4
+PREFIXES: Final = 5
 
 
 def stream(seed: int, which: int) -> np.random.Generator:

@@ -84,8 +84,8 @@ def _weights(rows: Rows, class_id: I8, names: tuple[str, ...]) -> list[float]:
 def write(workload: Workload, path: str | Path) -> None:
     """Write ``workload`` to ``path``, Parquet or CSV by its suffix; optional columns where they say something.
 
-    The file appears complete or not at all. Not kept: predictions, the description, and
-    classes and tenants without a request. Raises UserError for another suffix, or when the
+    The file appears complete or not at all. Not kept: predictions, the description, the
+    prefix, and classes and tenants without a request. Raises UserError for another suffix, or when the
     folder is missing or cannot be written.
     """
     path = Path(path)

@@ -1,11 +1,15 @@
 """Synthetic workloads. Each is a class of parameters and one function that makes it.
 
-Arrivals, prompts, outputs and labels come from independent streams of the seed: another
-rate leaves the lengths as they are, and fewer requests are the first of more.
+Arrivals, prompts, outputs, labels and prefixes come from independent streams of the seed:
+another rate leaves the lengths as they are, and fewer requests are the first of more.
+
+With ``prefix_groups`` each request belongs to one of so many groups, at random, and its
+prompt is the ``prefix_tokens`` tokens of the group, as of a system prompt, then its own.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, NamedTuple
@@ -16,6 +20,7 @@ from ..errors import UserError, nearest
 from ..params import P, build, show
 from ..table import F8, I8
 from . import _streams as streams
+from .prefix import Prefix
 from .workload import Workload
 
 __all__ = ["DeterministicParams", "Generator", "PoissonParams", "QbaParams", "generate", "generators"]
@@ -24,6 +29,8 @@ MAX_REQUESTS: Final = 10_000_000
 MAX_SEED: Final = 2**53
 """Parameters are read as floats, exact to here."""
 CAP: Final = 4096
+MOST_IDS: Final = 2**28
+"""Names of prefix blocks in a workload, 2 GB."""
 
 Rate = Annotated[float, P("mean arrival rate", "requests/s", low=0.0, high=1e9, open_low=True)]
 Requests = Annotated[int, P("how many requests", "requests", low=1, high=MAX_REQUESTS)]
@@ -33,6 +40,9 @@ Constant = Annotated[int, P("length of every request; 0 draws a lognormal", "tok
 Median = Annotated[float, P("median of the lognormal length", "tokens", low=1, high=2**31)]
 Sigma = Annotated[float, P("standard deviation of the length's natural logarithm", low=0, high=10)]
 Cap = Annotated[int, P("largest length drawn; longer is cut to it", "tokens", low=1, high=2**31)]
+
+Groups = Annotated[int, P("how many groups of requests share the start of their prompts", low=0, high=MAX_REQUESTS)]
+Shared = Annotated[int, P("what a group shares, ahead of each prompt's own part", "tokens", low=0, high=2**24)]
 
 
 class QbaParams(NamedTuple):
@@ -46,6 +56,8 @@ class QbaParams(NamedTuple):
     rate_rps: Rate = 32.0
     requests: Requests = 5000
     seed: Seed = 0
+    prefix_groups: Groups = 0
+    prefix_tokens: Shared = 0
 
 
 class PoissonParams(NamedTuple):
@@ -66,11 +78,14 @@ class PoissonParams(NamedTuple):
     output_sigma: Sigma = 0.8
     output_cap: Cap = CAP
     seed: Seed = 0
+    prefix_groups: Groups = 0
+    prefix_tokens: Shared = 0
 
 
 class DeterministicParams(NamedTuple):
     """One request every ``gap_s`` from 0 on, all of one length: no randomness at all.
 
+    Requests belong to prefix groups in turn.
     Source: the D arrivals of D/D/n, for checks by hand; a gap of 0 is one batch.
     """
 
@@ -78,6 +93,8 @@ class DeterministicParams(NamedTuple):
     requests: Requests = 100
     prompt: Length = 512
     output: Length = 128
+    prefix_groups: Groups = 0
+    prefix_tokens: Shared = 0
 
 
 @dataclass(frozen=True)
@@ -159,7 +176,9 @@ def _tokens(lengths: F8, cap: int) -> I8:
 
 def _workload(name: str, params: Any, arrival_s: F8, prompt_tokens: I8, output_tokens: I8) -> Workload:
     source = " ".join((type(params).__doc__ or "").partition("Source: ")[2].split())
-    shown = show(params)
+    shown, prefix = show(params), _prefix(name, params)
+    if prefix is None:
+        del shown["prefix_groups"], shown["prefix_tokens"]
     description = {
         "source": source,
         "format": "synthetic",
@@ -167,4 +186,24 @@ def _workload(name: str, params: Any, arrival_s: F8, prompt_tokens: I8, output_t
         "parameters": shown,
         "seed": shown.get("seed", 0),
     }
-    return Workload.of(arrival_s, prompt_tokens, output_tokens, name=name, description=description)
+    prompts = prompt_tokens + params.prefix_tokens
+    return Workload.of(arrival_s, prompts, output_tokens, name=name, description=description, prefix=prefix)
+
+
+def _prefix(name: str, params: Any) -> Prefix | None:
+    """The groups' shared starts, or None. Blocks are of 16 tokens, or of the largest power of two that fits."""
+    groups, tokens, requests = params.prefix_groups, params.prefix_tokens, params.requests
+    if not groups and not tokens:
+        return None
+    if not groups or not tokens:
+        raise UserError(f"workload {name}: prefix_groups={groups} and prefix_tokens={tokens}: give both, or neither")
+    size = math.gcd(tokens, 16)
+    each = tokens // size
+    if requests * each > MOST_IDS:
+        raise UserError(f"workload {name}: {requests} prefixes of {tokens} tokens do not fit in memory; ask for less")
+    if hasattr(params, "seed"):
+        group = (streams.stream(params.seed, streams.PREFIXES).random(requests) * groups).astype(np.int64)
+    else:
+        group = np.arange(requests) % groups
+    ids = (group[:, None] * each + np.arange(each)).ravel()
+    return Prefix(size, ids, np.arange(requests + 1) * each)

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from ..errors import UserError
 from ..table import F8, I8, LONG, SHORT
+from .prefix import Prefix, checked
 
 __all__ = ["LONG_QUANTILE", "MAX_TOKENS", "OptionalColumns", "Workload", "frozen", "long_class"]
 
@@ -72,6 +73,8 @@ class Workload:
     """Where it came from, for people and JSON: source, format, parameters, seed, rows, dropped_rows."""
     predictions: str
     """The prediction setting, as `tailrace.workloads.apply` writes it."""
+    prefix: Prefix | None = None
+    """Which prompts begin alike; None = none do."""
 
     @classmethod
     def of(
@@ -86,28 +89,29 @@ class Workload:
         class_weights: Sequence[float] | None = None,
         tenant_names: Sequence[str] = ("default",),
         predictions: str | None = None,
+        prefix: Prefix | None = None,
         **columns: Unpack[OptionalColumns],
     ) -> Workload:
         """A workload from arrays in any order; other columns are keywords, a scalar fills one.
 
-        Left out: class, tenant and priority 0, SLOs infinite, true_class by `LONG_QUANTILE`,
-        predictions an oracle's. Rows are sorted stably by arrival. Raises UserError for no rows,
-        unequal lengths, arrivals negative or not finite, tokens outside [1, 2**31] or not whole,
-        an index without a name, SLOs or weights that are not positive.
+        Left out: class, tenant and priority 0, SLOs infinite, true_class by `LONG_QUANTILE`, predictions an oracle's.
+        Rows are sorted stably by arrival. Raises UserError for no rows, unequal lengths, tokens not whole or outside
+        [1, 2**31], arrivals, SLOs or weights out of range, an index without a name, a prefix that does not fit.
         """
-        check = _Checker(name, arrival_s)
+        check, names, tenants = _Checker(name, arrival_s), tuple(class_names), tuple(tenant_names)
         arrival = check.real("arrival_s", arrival_s, low=0.0)
-        order, names, tenants = np.argsort(arrival, kind="stable"), tuple(class_names), tuple(tenant_names)
         given = {**columns, "prompt_tokens": prompt_tokens, "output_tokens": output_tokens}
+        values, order = check.columns(given, len(names), len(tenants)), np.argsort(arrival, kind="stable")
         return cls(
             name=name,
             arrival_s=frozen(arrival[order] + 0.0),  # + 0.0: no negative zero in the digest
             class_names=names,
             class_weights=check.weights(class_weights, names),
             tenant_names=tenants,
-            description={"rows": len(arrival), "dropped_rows": 0, **(description or {})},
+            description={"rows": check.rows, "dropped_rows": 0, **(description or {})},
             predictions=predictions or ("given" if columns.keys() & TOLD else "oracle"),
-            **{key: frozen(values[order]) for key, values in check.columns(given, len(names), len(tenants)).items()},
+            prefix=None if prefix is None else checked(prefix, name, values["prompt_tokens"]).take(order),
+            **{key: frozen(column[order]) for key, column in values.items()},
         )
 
     def __len__(self) -> int:
@@ -126,12 +130,16 @@ class Workload:
     def digest(self) -> str:
         """SHA-256 in hex of what a simulation can depend on, the same on every machine.
 
-        That is every array, class names and weights, tenant names and the prediction
-        setting; ``name`` and ``description`` are left out.
+        That is every array, class names and weights, tenant names, the prediction setting
+        and the prefix, if there is one; ``name`` and ``description`` are left out.
         """
         hasher = hashlib.sha256(repr((self.class_names, self.class_weights, self.tenant_names)).encode())
         hasher.update(self.predictions.encode())
-        for field, values in self._arrays().items():
+        arrays = self._arrays()
+        if self.prefix is not None:
+            hasher.update(f"\nprefix {self.prefix.block_tokens}".encode())
+            arrays |= {"ids": self.prefix.ids, "offsets": self.prefix.offsets}
+        for field, values in arrays.items():
             portable = values.astype(values.dtype.newbyteorder("<"), copy=False)
             hasher.update(f"\n{field} {portable.dtype.str} {len(values)}\n".encode())
             hasher.update(np.ascontiguousarray(portable).tobytes())
@@ -146,7 +154,9 @@ class Workload:
             raise UserError(f"workload {self.name!r}: the first {n} requests are none; ask for 1 or more")
         if n >= len(self):
             return self
-        kept = {field: values[:n] for field, values in self._arrays().items()}
+        kept: dict[str, Any] = {field: values[:n] for field, values in self._arrays().items()}
+        if self.prefix is not None:
+            kept["prefix"] = self.prefix.take(np.arange(n))
         return dataclasses.replace(self, **kept, description={**self.description, "rows": n, "limit": n})
 
     def scaled(self, rate_factor: float) -> Workload:
