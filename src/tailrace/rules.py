@@ -86,15 +86,25 @@ class EngineRules:
     """Tokens a KV block holds."""
     steps_in_flight: int = 1
     """2 = asynchronous scheduling: a step is planned while the one before runs."""
+    prefix_cache: bool = False
+    """Full KV blocks keep their content until they are needed, and a request that begins alike takes
+    them over. Whom to displace is then decided before the step, from the cache as it is then."""
+    min_service_tokens: int = 64
+    """Tokens that a request which was displaced in vain must attain before it may be displaced again."""
 
     def __post_init__(self) -> None:
         for name, kind in get_type_hints(type(self)).items():
             _check(name, kind, getattr(self, name))
+        if self.prefix_cache and (self.admit != "chunk" or self.kv_limit != "enforced"):
+            raise UserError("rule prefix_cache needs admit=chunk and kv_limit=enforced")
         if 0 < self.chunk_cap <= self.min_last_chunk:
             raise UserError(f"rule chunk_cap={self.chunk_cap} must be above min_last_chunk={self.min_last_chunk}")
 
 
-ENGINE_ONLY: Final = ("decode_block_tokens", "prefill_emits", "kv_limit", "block_tokens", "steps_in_flight")
+ENGINE_ONLY: Final = (
+    *("decode_block_tokens", "prefill_emits", "kv_limit", "block_tokens", "steps_in_flight"),
+    *("prefix_cache", "min_service_tokens"),
+)
 """Rules that always are the engine's: no policy may insist on them."""
 
 _LOWEST = {"block_tokens": 1, "decode_block_tokens": 1, "steps_in_flight": 1}

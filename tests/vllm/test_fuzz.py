@@ -28,7 +28,14 @@ def test_nothing_is_lost(policy: str, in_flight: int) -> None:
         kind = rng.random()
         if kind < 0.12:
             told = {"tailrace_predicted_class": rng.choice(["short", "long"])}
-            offline.add(added, rng.randint(1, 300), rng.randint(1, 120), offline.now, rng.randint(0, 2), told)
+            offline.add(
+                added,
+                [rng.randrange(2)] * rng.randint(1, 300),
+                rng.randint(1, 120),
+                offline.now,
+                rng.randint(0, 2),
+                told,
+            )
             added += 1
         elif kind < 0.15 and scheduler.requests:
             name = rng.choice(list(scheduler.requests))

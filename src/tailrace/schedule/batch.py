@@ -10,7 +10,7 @@ import math
 from typing import Any, Final
 
 from .. import hooks
-from .._jit import kernel
+from .._jit import kernel, where
 from ..rules import (
     DECODE_FIRST,
     KV_STALL,
@@ -23,7 +23,20 @@ from ..rules import (
 from ..table import DECODE
 from .engine import EVICTED, NONE
 from .fit import fit, spend_seconds
-from .kv import admission, blocks_for, enforced, missing
+from .kv import (
+    admission,
+    blocks_for,
+    blocks_free,
+    cached_tokens,
+    enforced,
+    idle_blocks,
+    missing,
+    more_blocks,
+    name_blocks,
+    remember,
+    take_blocks,
+    undo,
+)
 from .rank import before, order_running
 from .victims import displace, evict, room_for_running
 from .waiting import has_lanes, is_list, next_waiting, start_cursor
@@ -36,6 +49,8 @@ DECODES: Final = 2
 EVERYBODY: Final = 3
 """Which running rows a pass takes, as a bit a phase."""
 
+AHEAD: Final = -1
+"""To see whom the step will displace, from the prefix cache as it is before it."""
 FIRST: Final = 0
 UNTIMED: Final = 1
 """The policy's seconds hold no piece of work at all: they cannot bind."""
@@ -53,14 +68,21 @@ def plan(e: Any, slot: int, now: float) -> int:
 
     The items go to slot ``slot``; ``evicted`` and ``admitted`` say who leaves and enters.
     """
-    attempt = FIRST
+    attempt, ahead = _first_attempt(e), 0
     while True:
-        _begin(e, now, attempt != FIRST)
+        _begin(e, now, attempt > FIRST)
+        _name(e, attempt)
+        for i in range(ahead):
+            evict(e, e.seats.ahead[i], e.seats.ahead_gain[i], slot)
         if attempt == DEADLOCK:
-            evict(e, e.seats.order[e.core.running[0] - 1], slot)
+            evict(e, e.seats.order[e.core.running[0] - 1], -1, slot)
             e.plan.pressure[0] += 1
         for stage in range(3):
             _pass(e, stage, slot, now)
+        if attempt == AHEAD:
+            ahead = _keep_ahead(e, slot)
+            attempt = FIRST
+            continue
         if e.plan.items[0] > 0 or attempt == DEADLOCK:
             return e.plan.items[0]
         if attempt == FIRST and e.plan.timed[0]:
@@ -70,6 +92,50 @@ def plan(e: Any, slot: int, now: float) -> int:
         else:
             return 0
         _clear(e)
+
+
+def _at_once(e: Any) -> int:
+    return FIRST
+
+
+@where("may_preempt", otherwise=_at_once)
+def _first_attempt(e: Any) -> int:
+    """AHEAD where blocks have names and a waiting row may displace a running one."""
+    may = e.core.may_preempt_at_cap[0] or e.core.may_preempt_for_kv[0]
+    return AHEAD if may and named(e) else FIRST
+
+
+def _no(e: Any) -> bool:
+    return False
+
+
+@where("prefix", otherwise=_no, of="blocks")
+def named(e: Any) -> bool:
+    """Whether blocks have names (prefix cache)."""
+    return True
+
+
+@kernel
+def _name(e: Any, attempt: int) -> None:
+    """Named blocks change while the plan is made, so that each row sees what the one before did."""
+    e.plan.exact[0] = 1 if named(e) and attempt != AHEAD else 0
+    if not e.plan.exact[0]:
+        return
+    if attempt > FIRST:
+        undo(e.blocks)
+    elif e.plan.timed[0] or e.core.kv_short[0] == KV_STALL:
+        remember(e.blocks)
+    e.plan.free[0] = blocks_free(e.blocks, e.plan.free[0])
+
+
+@kernel
+def _keep_ahead(e: Any, slot: int) -> int:
+    """Note whom the plan displaces and forget the plan; returns how many."""
+    count = 0 if e.plan.pressure[0] > 0 else e.plan.evicted[0]
+    for i in range(count):
+        e.seats.ahead[i], e.seats.ahead_gain[i] = e.seats.evicted[i], e.seats.gain[i]
+    unmark(e, slot)
+    return count
 
 
 @kernel
@@ -133,7 +199,7 @@ def _begin(e: Any, now: float, unlimited: bool) -> None:
 def _chunk_cap(core: Any) -> int:
     """Most prefill tokens of one request in this step, 0 = no cap."""
     cap, live = core.chunk_cap[0], core.running[0] + core.waiting[0]
-    if live < 2 and not core.chunk_cap_alone[0]:
+    if live == 0 or (live == 1 and not core.chunk_cap_alone[0]):
         return 0
     if cap > 0 and core.chunk_cap_adaptive[0] and core.token_budget[0] // live > cap:
         return core.token_budget[0] // live
@@ -210,6 +276,7 @@ def _take_running(e: Any, row: int, index: int, slot: int, now: float) -> int:
     tokens = fit(e, row, want, want)
     if tokens <= 0:
         return END if e.core.misfit[0] == STOP else GO_ON
+    table = e.table
     need = missing(e, row, tokens)
     if need > e.plan.free[0] and enforced(e):
         if e.core.kv_short[0] == KV_STALL:
@@ -218,7 +285,10 @@ def _take_running(e: Any, row: int, index: int, slot: int, now: float) -> int:
             lost = e.rows.mark[row] == EVICTED and e.core.phase_order[0] == RUNNING_FIRST
             return END if lost else GO_ON  # vLLM ends the pass when a request gave way itself
     e.plan.growth[0] += need
-    _add(e, row, tokens, need, slot)
+    if e.plan.exact[0]:
+        more_blocks(e.blocks, row, need)
+        _give_names(e, row, table.computed_tokens[row] + tokens)
+    _add(e, row, tokens, need, need, 0, slot)
     return GO_ON
 
 
@@ -229,36 +299,50 @@ def _take_waiting(e: Any, row: int, slot: int, now: float) -> int:
     if p.pressure[0] > 0 and (core.kv_short[0] == KV_STALL or not core.admit_after_preemption[0]):
         return END  # after a deadlock, what was freed is for those who stalled
     known = e.table.prompt_tokens[row] + e.table.generated_tokens[row]
-    tokens = fit(e, row, known, known)
+    have = cached_tokens(e.blocks, row, known)
+    tokens = fit(e, row, known - have, known - have)
     if tokens <= 0:
         return END if core.misfit[0] == STOP else GO_ON
-    need, taken = admission(e, known, tokens)
+    idle = idle_blocks(e.blocks, row, have)
+    need, taken = admission(e, known, tokens, have, idle)
     full = p.residents[0] >= core.max_seqs[0]
     if full or need > p.free[0]:
-        if core.may_preempt_at_cap[0] if full else core.may_preempt_for_kv[0]:
-            tokens, taken = displace(e, row, known, slot, now)
+        may = core.may_preempt_at_cap[0] if full else core.may_preempt_for_kv[0]
+        if may and not p.exact[0]:
+            tokens, taken = displace(e, row, known, have, idle, slot, now)
         else:
             tokens = 0
         if tokens <= 0:
             return END if core.blocked_head[0] == STOP or full else GO_ON
+    if p.exact[0]:
+        take_blocks(e.blocks, row, have, taken)
+        _give_names(e, row, have + tokens)
     p.unchunked[0] += blocks_for(e, known) - taken
     p.residents[0] += 1
     e.seats.admitted[p.admitted[0]] = row
     p.admitted[0] += 1
-    _add(e, row, tokens, taken, slot)
+    _add(e, row, tokens, taken + blocks_for(e, have), taken + idle, have, slot)
     return GO_ON
 
 
 @kernel
-def _add(e: Any, row: int, tokens: int, blocks: int, slot: int) -> None:
+def _give_names(e: Any, row: int, tokens: int) -> None:
+    """Name the row's full blocks of ``tokens`` tokens, but not of output that is still to come."""
+    known = e.table.prompt_tokens[row] + e.table.generated_tokens[row]
+    name_blocks(e.blocks, row, tokens if tokens < known else known)
+
+
+@kernel
+def _add(e: Any, row: int, tokens: int, blocks: int, spent: int, found: int, slot: int) -> None:
+    """The row gets ``tokens`` and holds ``blocks`` more, for which ``spent`` free ones were used up."""
     p, items = e.plan, e.items
     at = slot * e.seats.run.shape[0] + p.items[0]
-    items.row[at], items.tokens[at], items.blocks[at] = row, tokens, blocks
+    items.row[at], items.tokens[at], items.blocks[at], items.found[at] = row, tokens, blocks, found
     p.items[0] += 1
     e.rows.mark[row] = p.items[0]
     p.budget[0] -= tokens
     p.seqs[0] -= 1
-    p.free[0] -= blocks
+    p.free[0] -= spent
     decoding = e.table.phase[row] == DECODE
     if decoding:
         p.decodes[0] += 1

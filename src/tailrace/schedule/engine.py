@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from .. import rules as rl
 from .._jit import columns
 from ..table import F8, I8, Columns, RequestTable, allocate, dtype_of
+from .prefix import counted
 
 __all__ = ["Core", "Cursor", "Engine", "Item", "PlanTotals", "RowState", "build"]
 
@@ -106,6 +107,8 @@ class PlanTotals(Columns):
     pressure: I8
     """How many of the evicted yielded to a running request's need for KV."""
     escapes: I8
+    exact: I8
+    """1 while the plan is made on the named blocks themselves."""
     unserved: I8
     """The waiting row that was looked at last and did not start, or -1."""
     cursor_size: I8
@@ -125,6 +128,9 @@ class Seat(Columns):
     evicted: I8
     gain: I8
     """The waiting row that an evicted one was displaced for, or -1."""
+    ahead: I8
+    ahead_gain: I8
+    """The same two of those to displace before the step (prefix cache)."""
     admitted: I8
 
 
@@ -148,7 +154,9 @@ class Item(Columns):
     row: I8
     tokens: I8
     blocks: I8
-    """New KV blocks it takes."""
+    """KV blocks it takes, new or out of the prefix cache."""
+    found: I8
+    """Tokens that an admitted row finds in the prefix cache."""
     kind: I8
     emits: I8
     """Output tokens delivered when the step ends."""
@@ -179,6 +187,8 @@ class Engine(NamedTuple):
     items: Any
     """(slots · m) items; a step under way owns ``m`` of them."""
     cursor: Any
+    blocks: Any
+    """`prefix.Blocks` with a prefix cache, else `prefix.Counted`."""
     state: Any
     scratch: Any
     cost: Any
@@ -213,9 +223,12 @@ def _watermark_blocks(rules: rl.EngineRules, blocks: int) -> int:
 
 
 def build(
-    rows: int, limits: Limits, rules: rl.EngineRules, policy: Any, params: Any, cost: Any
+    rows: int, limits: Limits, rules: rl.EngineRules, policy: Any, params: Any, cost: Any, blocks: Any = None
 ) -> tuple[Engine, Buffers]:
-    """An idle engine with room for ``rows`` requests, and the arrays behind its views."""
+    """An idle engine with room for ``rows`` requests, and the arrays behind its views.
+
+    ``blocks``: those of a prefix cache, made by `prefix.build_blocks`.
+    """
     most = min(rows, limits.max_seqs) if limits.max_seqs else rows
     lanes, slots = policy.lanes, rules.steps_in_flight
     table, table_view = allocate(RequestTable, rows)
@@ -224,11 +237,11 @@ def build(
     core = np.zeros(1, dtype=dtype_of(Core).descr + codes.dtype.descr)
     for name in codes.dtype.names or ():
         core[name] = codes[name]
-    blocks = limits.kv_tokens // rules.block_tokens
-    core["token_budget"], core["max_seqs"], core["total_blocks"] = limits.token_budget, most, blocks
-    core["watermark_blocks"] = _watermark_blocks(rules, blocks)
+    total = limits.kv_tokens // rules.block_tokens
+    core["token_budget"], core["max_seqs"], core["total_blocks"] = limits.token_budget, most, total
+    core["watermark_blocks"] = _watermark_blocks(rules, total)
     core["lanes"], core["sees_all"] = lanes, policy.sees_all(params)
-    core["free_blocks"], core["rows"] = blocks, rows
+    core["free_blocks"], core["rows"] = total, rows
     engine = Engine(
         table=table_view,
         rows=row_view,
@@ -240,6 +253,7 @@ def build(
         slots=allocate(Slot, slots)[1],
         items=allocate(Item, slots * most)[1],
         cursor=allocate(Cursor, rows + lanes)[1],
+        blocks=blocks if blocks is not None else counted(),
         state=policy.make_state(params, rows),
         scratch=policy.make_scratch(params, rows),
         cost=cost,

@@ -1,17 +1,79 @@
 """KV blocks: how many a piece of work takes, and whether a waiting request may start.
 
-Blocks are counted, not named: without a prefix cache one block is as good as another.
-A host tier would enter here, as a second count a row and a second free count.
+Without a prefix cache blocks are counted, not named: one is as good as another. With one,
+`prefix.Blocks` implements the generics here, which otherwise do nothing. A host tier would
+enter here, as a second count a row and a second free count.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from .._jit import kernel
+from .._jit import generic, kernel
 from ..rules import ADMIT_CHUNK, ADMIT_PROMPT, KV_ENFORCED, PROJECT_CHUNK, PROJECT_GROWTH
 
-__all__ = ["admission", "blocks_for", "fits_at_all", "free_row", "missing"]
+__all__ = ["admission", "blocks_for", "blocks_free", "cached_tokens", "fits_at_all", "free_row", "give_back"]
+__all__ += ["idle_blocks", "missing", "more_blocks", "name_blocks", "remember", "take_blocks", "undo", "yields"]
+
+
+# ── named blocks: what a prefix cache adds ───────────────────────────────────────────
+
+
+@generic(on="b")
+def cached_tokens(b: Any, row: int, known: int) -> int:
+    """Of a waiting row's ``known`` tokens, the leading ones whose KV is in the prefix cache now."""
+    return 0
+
+
+@generic(on="b")
+def idle_blocks(b: Any, row: int, tokens: int) -> int:
+    """How many of the blocks with these tokens count as free: starting the row uses them up."""
+    return 0
+
+
+@generic(on="b")
+def yields(b: Any, row: int, held: int) -> int:
+    """Blocks that become free when a running row with ``held`` blocks loses its KV."""
+    return held
+
+
+@generic(on="b")
+def take_blocks(b: Any, row: int, tokens: int, fresh: int) -> None:
+    """A row starts: it takes the blocks with its ``tokens`` cached tokens, and ``fresh`` new ones."""
+
+
+@generic(on="b")
+def more_blocks(b: Any, row: int, fresh: int) -> None:
+    """A running row takes ``fresh`` new blocks."""
+
+
+@generic(on="b")
+def name_blocks(b: Any, row: int, tokens: int) -> None:
+    """The row's full blocks among its first ``tokens`` tokens can be found from now on."""
+
+
+@generic(on="b")
+def give_back(b: Any, row: int) -> None:
+    """The row's blocks, if it holds any, become free; what they hold stays for now."""
+
+
+@generic(on="b")
+def blocks_free(b: Any, count: int) -> int:
+    """Free blocks; ``count`` where they are only counted."""
+    return count
+
+
+@generic(on="b")
+def remember(b: Any) -> None:
+    """Keep the blocks as they are, for `undo`."""
+
+
+@generic(on="b")
+def undo(b: Any) -> None:
+    """Make the blocks as they were at the last `remember`."""
+
+
+# ── counts ───────────────────────────────────────────────────────────────────────────
 
 
 @kernel
@@ -32,22 +94,24 @@ def missing(e: Any, row: int, tokens: int) -> int:
 
 
 @kernel
-def admission(e: Any, known: int, tokens: int) -> tuple[int, int]:
+def admission(e: Any, known: int, tokens: int, have: int, idle: int) -> tuple[int, int]:
     """``(needed, taken)`` blocks to start a waiting row with a chunk of ``tokens``.
 
     ``needed`` must be free by the rules (more than is free if the projection forbids it);
-    ``taken`` are allocated. ``known``: tokens to compute before it decodes. The watermark
-    holds only while something runs: an idle engine starts whatever fits.
+    ``taken`` are allocated. ``known``: tokens to compute before it decodes, of which ``have`` are
+    cached, in blocks of which ``idle`` count as free. The watermark holds only while something
+    runs: an idle engine starts whatever fits.
     """
     plan, core = e.plan, e.core
     reserve = core.watermark_blocks[0] if plan.residents[0] > 0 else 0
-    chunk = blocks_for(e, tokens)
+    held = blocks_for(e, have)
+    chunk = blocks_for(e, have + tokens) - held
     if core.admit[0] == ADMIT_PROMPT:
         whole = blocks_for(e, known)
         return whole + reserve, whole
     if core.admit[0] == ADMIT_CHUNK:
-        gate = blocks_for(e, known) if core.reserve_full_isl[0] else chunk
-        return gate + reserve, chunk
+        gate = blocks_for(e, known) - held if core.reserve_full_isl[0] else chunk
+        return gate + idle + reserve, chunk
     if core.projection[0] == PROJECT_CHUNK:
         return chunk + reserve, chunk
     needed = blocks_for(e, known) + plan.unchunked[0] + reserve
@@ -77,7 +141,8 @@ def enforced(e: Any) -> bool:
 
 @kernel
 def free_row(e: Any, row: int) -> None:
-    """Give the row's blocks back; nothing of it is kept."""
-    e.core.free_blocks[0] += e.table.kv_blocks[row]
+    """Give the row's blocks back."""
+    give_back(e.blocks, row)
+    e.core.free_blocks[0] = blocks_free(e.blocks, e.core.free_blocks[0] + e.table.kv_blocks[row])
     e.table.kv_blocks[row] = 0
     e.table.computed_tokens[row] = 0

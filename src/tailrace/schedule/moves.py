@@ -20,6 +20,7 @@ def start(e: Any, row: int, now: float, begins_s: float) -> None:
     table = e.table
     discard(e, row)
     table.phase[row] = PREFILL
+    table.cached_tokens[row] = 0
     e.rows.target_tokens[row] = table.prompt_tokens[row] + table.generated_tokens[row]
     first = math.isnan(table.started_s[row])
     if first:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from .. import _jit
 from .._jit import columns, kernel, routine
 from ..table import I8, Columns, dtype_of
+from . import kv  # noqa: F401  what is registered below must be defined
 
 __all__ = ["Blocks", "Counted", "build_blocks", "counted", "free_count", "grow", "held_count", "hits", "idle_among"]
 __all__ += ["releasable", "release", "restore", "seal", "snapshot", "start"]
@@ -97,10 +98,6 @@ class Counted(NamedTuple):
     """The engine's ``blocks`` without a prefix cache: they are counted elsewhere."""
 
     nothing: NDArray[np.int64]
-
-
-_jit.register(Blocks, {}, traits=["prefix"])
-_jit.register(Counted, {})
 
 
 def counted() -> Counted:
@@ -374,3 +371,50 @@ def restore(b: Blocks) -> None:
     """Make everything as it was at the last `snapshot`."""
     _copy(b.spare, b.memory)
     _copy_held(b, b.spare_held, b.held)
+
+
+# ── what the engine asks of blocks ───────────────────────────────────────────────────
+
+
+@kernel
+def _cached_tokens(b: Any, row: int, known: int) -> int:
+    return hits(b, row, known) * b.pool.block_tokens[0]
+
+
+@kernel
+def _idle_blocks(b: Any, row: int, tokens: int) -> int:
+    return idle_among(b, row, tokens // b.pool.block_tokens[0])
+
+
+@kernel
+def _yields(b: Any, row: int, held: int) -> int:
+    return releasable(b, row)
+
+
+@kernel
+def _take_blocks(b: Any, row: int, tokens: int, fresh: int) -> None:
+    start(b, row, tokens // b.pool.block_tokens[0], fresh)
+
+
+@kernel
+def _blocks_free(b: Any, count: int) -> int:
+    return b.pool.free[0]
+
+
+_jit.register(
+    Blocks,
+    {
+        "cached_tokens": _cached_tokens,
+        "idle_blocks": _idle_blocks,
+        "yields": _yields,
+        "take_blocks": _take_blocks,
+        "more_blocks": grow,
+        "name_blocks": seal,
+        "give_back": release,
+        "blocks_free": _blocks_free,
+        "remember": snapshot,
+        "undo": restore,
+    },
+    traits=["prefix"],
+)
+_jit.register(Counted, {})

@@ -10,7 +10,7 @@ from ..rules import ORDER_ALL, RANKED, VICTIM_HOOK
 from ..table import DECODE
 from .engine import EVICTED, NONE
 from .fit import fit, spend_seconds
-from .kv import admission
+from .kv import admission, blocks_free, give_back, yields
 from .rank import earlier, outranks, refresh
 
 __all__ = ["displace", "evict", "room_for_running"]
@@ -20,7 +20,7 @@ def _none_cheapest(e: Any, first: int, now: float) -> tuple[int, bool]:
     return -1, False
 
 
-def _no_room(e: Any, row: int, known: int, slot: int, now: float) -> tuple[int, int]:
+def _no_room(e: Any, row: int, known: int, have: int, idle: int, slot: int, now: float) -> tuple[int, int]:
     return 0, 0
 
 
@@ -51,17 +51,23 @@ def _last(e: Any, first: int) -> int:
 
 
 @kernel
-def evict(e: Any, row: int, slot: int) -> None:
-    """Take a running row out of the plan, its work in this step and its KV with it."""
+def evict(e: Any, row: int, gain: int, slot: int) -> None:
+    """Take a running row out of the plan, its work in this step and its KV with it.
+
+    ``gain``: the waiting row it is displaced for, or -1.
+    """
     _credit(e, row, slot)
-    _strike(e, row, -1, slot)
+    _strike(e, row, gain, slot)
+    if e.plan.exact[0]:
+        give_back(e.blocks, row)
+        e.plan.free[0] = blocks_free(e.blocks, e.plan.free[0])
 
 
 @kernel
 def _credit(e: Any, row: int, slot: int) -> None:
     """Give back what the row holds and what it was to get in this step."""
     plan, items = e.plan, e.items
-    plan.free[0] += e.table.kv_blocks[row]
+    plan.free[0] += yields(e.blocks, row, e.table.kv_blocks[row])
     plan.residents[0] -= 1
     if e.rows.mark[row] > NONE:
         at = slot * e.seats.run.shape[0] + e.rows.mark[row] - 1
@@ -81,6 +87,7 @@ def _strike(e: Any, row: int, gain: int, slot: int) -> None:
     if mark[row] > NONE:
         for i in range(first + mark[row] - 1, first + plan.items[0] - 1):
             items.row[i], items.tokens[i], items.blocks[i] = items.row[i + 1], items.tokens[i + 1], items.blocks[i + 1]
+            items.found[i] = items.found[i + 1]
             mark[items.row[i]] -= 1
         plan.items[0] -= 1
     mark[row] = EVICTED
@@ -107,7 +114,7 @@ def room_for_running(e: Any, row: int, index: int, need: int, slot: int, now: fl
             return False
         if protected:
             e.plan.escapes[0] += 1
-        evict(e, chosen, slot)
+        evict(e, chosen, -1, slot)
         e.plan.pressure[0] += 1
         if chosen == row:
             return False
@@ -141,7 +148,7 @@ def _next_loser(e: Any, row: int, now: float) -> int:
 
 
 @where("may_preempt", otherwise=_no_room)
-def displace(e: Any, row: int, known: int, slot: int, now: float) -> tuple[int, int]:
+def displace(e: Any, row: int, known: int, have: int, idle: int, slot: int, now: float) -> tuple[int, int]:
     """Displace outranked running rows so that waiting row ``row`` finds a place and KV.
 
     ``(tokens, blocks)`` that it starts with; 0 tokens if no set of victims suffices. They are
@@ -153,8 +160,8 @@ def displace(e: Any, row: int, known: int, slot: int, now: float) -> tuple[int, 
     count = tokens = taken = 0
     while True:
         if p.residents[0] < e.core.max_seqs[0]:
-            tokens = fit(e, row, known, known)
-            need, taken = admission(e, known, tokens)
+            tokens = fit(e, row, known - have, known - have)
+            need, taken = admission(e, known, tokens, have, idle)
             if tokens > 0 and need <= p.free[0]:
                 break
         loser = _next_loser(e, row, now)

@@ -14,7 +14,7 @@ from .._jit import kernel, routine
 from ..latency import StepShape, step_seconds
 from ..rules import ORDER_ALL
 from ..schedule.engine import EVICTED, LAST, NONE, PART, STEADY
-from ..schedule.kv import free_row
+from ..schedule.kv import blocks_free, free_row, name_blocks
 from ..schedule.moves import requeue, start, suspend
 from ..schedule.waiting import discard
 from ..table import DECODE, DONE, PREFILL, WAITING
@@ -67,6 +67,11 @@ def _leave(e: Any, r: Any, now: float) -> None:
         e.rows.mark[row] = NONE
         suspend(e, row, now)
         r.counters.preemptions[0] += 1
+        if e.seats.gain[i] >= 0:
+            r.counters.displaced[0] += 1
+            if e.rows.mark[e.seats.gain[i]] <= NONE:
+                r.counters.in_vain[0] += 1
+                e.rows.safe_until_tokens[row] = e.table.attained_tokens[row] + e.core.min_service_tokens[0]
 
 
 @kernel
@@ -86,6 +91,9 @@ def _compute(e: Any, r: Any, slot: int) -> StepShape:
     tokens = prefills = prefill_tokens = square = cross = prefill_kv = decodes = decode_kv = 0
     for i in range(base, base + e.plan.items[0]):
         row, q = items.row[i], items.tokens[i]
+        if items.found[i] > 0:
+            table.computed_tokens[row] = table.cached_tokens[row] = items.found[i]
+            r.counters.cached_tokens[0] += items.found[i]
         kv = table.computed_tokens[row]
         e.rows.mark[row] = NONE
         e.core.free_blocks[0] -= items.blocks[i]
@@ -106,6 +114,7 @@ def _compute(e: Any, r: Any, slot: int) -> StepShape:
         e.rows.pending_tokens[row] += items.emits[i]
         if kv + q > table.attained_tokens[row]:
             table.attained_tokens[row] = kv + q
+    e.core.free_blocks[0] = blocks_free(e.blocks, e.core.free_blocks[0])
     r.counters.prefill_tokens[0] += prefill_tokens
     r.counters.decode_tokens[0] += tokens - prefill_tokens
     return StepShape(
@@ -154,6 +163,8 @@ def complete(e: Any, r: Any, slot: int, now: float) -> None:
             hooks.on_prefill_done(e.table, row, now, e.state, e.params)
         if items.emits[i] > 0:
             _deliver(e, r, row, items.emits[i], now)
+            if e.core.steps_in_flight[0] > 1 and e.table.phase[row] != WAITING:
+                name_blocks(e.blocks, row, e.table.computed_tokens[row] - e.rows.pending_tokens[row])
             if e.table.generated_tokens[row] >= e.rows.output_tokens[row]:
                 _finish(e, r, row, hooks.FINISHED, now)
                 finished += 1

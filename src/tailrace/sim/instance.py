@@ -12,7 +12,7 @@ from typing import Any, Final
 from .. import hooks
 from .._jit import entry, routine
 from ..schedule.batch import plan, unmark
-from ..schedule.kv import fits_at_all
+from ..schedule.kv import fits_at_all, remember, undo
 from ..schedule.waiting import add
 from ..table import DONE, WAITING
 from .apply import commit, complete, remove
@@ -89,8 +89,10 @@ def advance(e: Any, r: Any, until_s: float, steps: int) -> int:
 @entry
 def plan_only(e: Any, slot: int, now: float) -> int:
     """Decide the next step and apply nothing (tests ask twice)."""
+    remember(e.blocks)
     count = plan(e, slot, now)
     unmark(e, slot)
+    undo(e.blocks)
     return count
 
 

@@ -50,6 +50,8 @@ def blocks(run: Instance) -> None:
     """Free and held blocks add up; the running hold what their tokens need, nobody else any."""
     table, size = run.buffers.table, run.rules.block_tokens
     free, held, total = _scalar(run, "free_blocks"), int(table["kv_blocks"].sum()), _scalar(run, "total_blocks")
+    if run.rules.prefix_cache:  # shared ones are held once
+        held = int((np.asarray(run.engine.blocks.nodes.users) > 0).sum())
     assert free + held == total, f"{free} free + {held} held blocks are not {total}"
     for row in np.flatnonzero((table["kv_blocks"] != 0) | (table["computed_tokens"] != 0)):
         phase, computed, have = (int(table[name][row]) for name in ("phase", "computed_tokens", "kv_blocks"))
@@ -190,6 +192,7 @@ def _memory(run: Instance) -> dict[str, Any]:
         "waiting": _waiting(run),
         "running": _running(run),
         "state": state,
+        "blocks": [np.asarray(part).tobytes() for part in e.blocks[-3:-2]] if run.rules.prefix_cache else [],
         "items": [np.asarray(e.items.tokens[slot * most : (slot + 1) * most]).tobytes() for slot in under_way],
         "out": run.records.out.tobytes(),
     }

@@ -49,7 +49,13 @@ class Counters(Columns):
     prefill_tokens: I8
     decode_tokens: I8
     recomputed_tokens: I8
+    cached_tokens: I8
+    """Found in the prefix cache at admissions."""
     preemptions: I8
+    displaced: I8
+    """Preempted for a waiting request's sake."""
+    in_vain: I8
+    """Displaced for one that did not start in that step (prefix cache)."""
     pressure: I8
     escapes: I8
     completed: I8

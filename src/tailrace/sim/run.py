@@ -18,6 +18,8 @@ from ..latency import Latency
 from ..params import show
 from ..rules import EngineRules, merge
 from ..schedule import engine as eng
+from ..schedule import prefix
+from ..workloads.prefix import engine_ids
 from ..workloads.workload import Workload
 from . import instance, record
 
@@ -70,6 +72,9 @@ class Result:
                 "over_limit_steps": int(c["over_limit_steps"]),
                 "pressure_preemptions": int(c["pressure"]),
                 "escapes": int(c["escapes"]),
+                "displaced": int(c["displaced"]),
+                "displaced_in_vain": int(c["in_vain"]),
+                "cached_tokens": int(c["cached_tokens"]),
                 "most_waiting": int(c["most_waiting"]),
                 "most_kv_tokens": int(c["most_blocks"]) * self.meta["rules"]["block_tokens"],
             },
@@ -113,6 +118,17 @@ def settle(
     return rules, kv_tokens
 
 
+def _blocks(w: Workload, rules: EngineRules, limits: eng.Limits) -> prefix.Blocks:
+    """The named blocks of an engine with prefix cache, with what the workload says of its prompts."""
+    size, usable = rules.block_tokens, limits.kv_tokens // rules.block_tokens
+    ids, offsets = np.zeros(0, dtype=np.int64), np.zeros(max(len(w), 1) + 1, dtype=np.int64)
+    if w.prefix is not None:
+        ids, offsets = engine_ids(w.prefix, w.prompt_tokens, size)
+    longest = int((w.prompt_tokens + w.output_tokens).max()) // size + 1 if len(w) else 1
+    seats = min(limits.max_seqs or len(w), len(w), usable)
+    return prefix.build_blocks(max(len(w), 1), max(seats, 1), min(longest, usable), usable, size, ids, offsets)
+
+
 class Instance:
     """An engine filled with a workload, ready to `advance`; tests look into it."""
 
@@ -130,7 +146,9 @@ class Instance:
         self.rules, self.kv_tokens = settle(policy, params, config, latency, wanted)
         limits = eng.Limits(config.token_budget, config.max_seqs, self.kv_tokens)
         rows = max(len(workload), 1)
-        self.engine, self.buffers = eng.build(rows, limits, self.rules, policy, params, latency.cost)
+        blocks = _blocks(workload, self.rules, limits) if self.rules.prefix_cache else None
+        self.engine, self.buffers = eng.build(rows, limits, self.rules, policy, params, latency.cost, blocks)
+        self._classes = (type(params), type(latency.cost), type(self.engine.blocks))
         self._fill(workload)
 
     def _fill(self, w: Workload) -> None:
@@ -154,13 +172,13 @@ class Instance:
 
     def advance(self, until_s: float = math.inf, steps: int = NO_END) -> int:
         """Run; see `instance.advance`."""
-        call = instance.advance.on(type(self.params), type(self.latency.cost))
+        call = instance.advance.on(*self._classes)
         return int(call(self.engine, self.recorder, float(until_s), int(steps)))  # other types compile anew
 
     def plan(self) -> tuple[list[tuple[int, int]], list[int]]:
         """The next step, decided and not applied: ``[(row, tokens)]`` and the evicted rows."""
         e = self.engine
-        call = instance.plan_only.on(type(self.params), type(self.latency.cost))
+        call = instance.plan_only.on(*self._classes)
         slot = int(e.core.first_slot[0] + e.core.in_flight[0]) % len(e.slots.items)  # not one under way
         count, first = int(call(e, slot, float(self.buffers.core["clock_s"][0]))), slot * len(e.seats.run)
         items = [(int(e.items.row[i]), int(e.items.tokens[i])) for i in range(first, first + count)]
@@ -173,7 +191,7 @@ class Instance:
 
     def abort(self, row: int) -> bool:
         """Abort a live request between steps."""
-        call = instance.abort.on(type(self.params), type(self.latency.cost))
+        call = instance.abort.on(*self._classes)
         return bool(call(self.engine, self.recorder, row))
 
     def result(self) -> Result:

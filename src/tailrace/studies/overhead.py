@@ -66,7 +66,7 @@ class _Crowd:
             }
             output = int(self._rng.integers(OUTPUT_TOKENS // 2, OUTPUT_TOKENS * 2))
             self.offline.now += 0.01
-            self.offline.add(self.added, prompt, output, self.offline.now, 0, told)
+            self.offline.add(self.added, [1] * prompt, output, self.offline.now, 0, told)
             self.added += 1
 
     def timed_step(self) -> float:

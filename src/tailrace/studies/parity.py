@@ -7,7 +7,7 @@ tokens a request, their order, admissions, preemptions and the running list must
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -16,18 +16,20 @@ import numpy as np
 from .. import config, latency, params, workloads
 from ..errors import UserError, nearest
 from ..registry import POLICIES
+from ..rules import EngineRules
 from ..sim.run import Instance
 from ..table import DECODE, PREFILL, WAITING
 from ..vllm_plugin import TESTED
 from ..vllm_plugin.honour import settle
-from ..vllm_plugin.offline import OfflineScheduler, Settings, Step, version
+from ..vllm_plugin.offline import OfflineScheduler, Settings, Step, digits, version
+from ..workloads.prefix import engine_ids
 from ..workloads.workload import Workload
 
 __all__ = ["CASES", "POLICIES_OF_VLLM", "WORKLOAD", "Outcome", "compare", "plan"]
 
 WORKLOAD: Final = (
-    "poisson:rate_rps=0.13,requests={requests},prompt_median=90,prompt_sigma=1,prompt_cap=500,"
-    "output_median=55,output_sigma=0.8,output_cap=200"
+    "poisson:rate_rps=0.13,requests={requests},prompt_median=60,prompt_sigma=1.2,prompt_cap=450,"
+    "output_median=55,output_sigma=0.8,output_cap=200,prefix_groups=5,prefix_tokens=48"
 )
 """Near saturation under the base case, with preemptions; arrivals in steps."""
 
@@ -47,6 +49,12 @@ CASES: Final[dict[str, Settings]] = {
     "fewer active than slots": Settings(active_seqs=6),
     "chunk cap": Settings(chunk_cap=24),
     "adaptive chunk cap": Settings(chunk_cap=24, chunk_cap_adaptive=True),
+    "prefix cache": Settings(prefix_cache=True),
+    "prefix cache + async": Settings(prefix_cache=True, steps_in_flight=2),
+    "prefix cache + little memory": Settings(prefix_cache=True, blocks=60),
+    "prefix cache + little memory + aborts + async": Settings(
+        prefix_cache=True, blocks=60, aborts=True, steps_in_flight=2
+    ),
     "little memory": Settings(blocks=60),
     "little memory + async": Settings(blocks=60, steps_in_flight=2),
     "little memory + aborts": Settings(blocks=60, aborts=True),
@@ -100,7 +108,7 @@ def _workload(text: str, priorities: bool) -> Workload:
 
 def _ours(w: Workload, policy: str, s: Settings) -> Iterator[Step]:
     """Our engine's steps."""
-    rules = ("block_tokens", "watermark", "reserve_full_isl", "steps_in_flight", "chunk_cap", "chunk_cap_adaptive")
+    rules = [field.name for field in dataclasses.fields(EngineRules) if hasattr(s, field.name)]
     size = {"token_budget": s.token_budget, "kv_tokens": (s.blocks - 1) * s.block_tokens}
     size["max_seqs"] = s.active_seqs or s.max_seqs
     engine = config.engine("vllm_v1", {**size, **{name: getattr(s, name) for name in rules}})
@@ -142,14 +150,33 @@ def _told(w: Workload, row: int) -> dict[str, Any]:
     }
 
 
+def _block_names(w: Workload, block_tokens: int) -> Callable[[int], list[int]]:
+    """The names of a row's first prompt blocks, as the workload gives them."""
+    if w.prefix is None:
+        return lambda row: []
+    ids, offsets = engine_ids(w.prefix, w.prompt_tokens, block_tokens)
+    return lambda row: [int(i) for i in ids[offsets[row] : offsets[row + 1]]]
+
+
+def _prompt(w: Workload, row: int, names: Callable[[int], list[int]], block_tokens: int) -> list[int]:
+    """Token ids: two blocks are equal, with all before them, where the workload names them alike."""
+    shared, prompt = names(row), []
+    for i in range(-(-int(w.prompt_tokens[row]) // block_tokens)):
+        block = [0, *digits(shared[i], 7)] if i < len(shared) else [1, *digits((row << 20) + i, 7)]
+        prompt += (block + [2] * block_tokens)[:block_tokens]
+    return prompt[: int(w.prompt_tokens[row])]
+
+
 def _theirs(w: Workload, s: Settings) -> Iterator[Step]:
     """vLLM's steps, on the same clock: a step begins when the one before it ends."""
     scheduler, arrived, ends, number = OfflineScheduler(s), 0, [0.0], 0
+    names = _block_names(w, s.block_tokens)
     while True:
         while arrived < len(w) and w.arrival_s[arrived] <= scheduler.now:
             row, arrived = arrived, arrived + 1
-            lengths = int(w.prompt_tokens[row]), int(w.output_tokens[row])
-            scheduler.add(row, *lengths, float(w.arrival_s[row]), int(w.priority[row]), _told(w, row))
+            arrival, priority = float(w.arrival_s[row]), int(w.priority[row])
+            output = int(w.output_tokens[row])
+            scheduler.add(row, _prompt(w, row, names, s.block_tokens), output, arrival, priority, _told(w, row))
         step = scheduler.schedule() if scheduler.busy else None
         if step is not None:
             ends.append((ends[-1] if scheduler.under_way > 1 else scheduler.now) + 1.0)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import SimpleNamespace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from ..schedule.engine import Limits, build
 from ..table import FREE
 from . import mirror
 
-__all__ = ["Decision", "PolicyHost", "Step"]
+__all__ = ["Cache", "Decision", "PolicyHost", "Step"]
 
 CAPACITY: Final = 1 << 16
 """Requests known at once; more than these wait unranked, in order of arrival."""
@@ -62,6 +62,28 @@ class Step(NamedTuple):
     began_s: float
 
 
+class Cache(Protocol):
+    """The live engine's prefix cache."""
+
+    def found(self, request: Any) -> tuple[int, int]:
+        """Cached tokens of a waiting request, and how many of their blocks count as free."""
+
+    def yields(self, request: Any) -> int:
+        """Blocks that become free if a running request loses its KV."""
+
+
+class _Empty:
+    """A prefix cache for requests that do not exist."""
+
+    def found(self, request: Any) -> tuple[int, int]:
+        """Nothing."""
+        return 0, 0
+
+    def yields(self, request: Any) -> int:
+        """Nothing."""
+        return 0
+
+
 class _Gone:
     """Stands in for a request that has left while its step ran."""
 
@@ -86,12 +108,17 @@ class PolicyHost:
         limits: Limits,
         rules: EngineRules,
         capacity: int = CAPACITY,
+        cache: Cache | None = None,
     ) -> None:
         if capacity < 1:
             raise UserError(f"capacity={capacity} must be at least 1")
         self.policy, self.params, self.rules = policy, params, rules
+        displaces = rules.may_preempt_at_cap or rules.may_preempt_for_kv
+        self._cache = cache if displaces else None
+        """Asked of the requests that a plan is about, where it may displace somebody."""
         self._parts = (capacity, limits, rules, policy, params, cost)
-        self._classes = (type(params), type(cost))
+        self._known: set[int] = set()
+        """Rows of which the prefix cache has been asked for this step."""
         self.unranked = 0
         """Requests that found the table full."""
         self._fast: dict[Entry, Any] = {}
@@ -102,7 +129,9 @@ class PolicyHost:
 
     def _forget(self) -> None:
         """Start afresh: no rows, and the policy's memory as new."""
-        self.engine, buffers = build(*self._parts)
+        self._told = mirror.told(self._parts[0]) if self._cache else None
+        self.engine, buffers = build(*self._parts, self._told)
+        self._classes = (type(self.params), type(self.engine.cost), type(self.engine.blocks))
         self.records = buffers.table
         self._rows_state = buffers.rows
         seats = self.engine.seats
@@ -116,7 +145,8 @@ class PolicyHost:
 
     def warm(self) -> None:
         """Compile every hook now rather than under the first requests' feet."""
-        request = SimpleNamespace(request_id="")
+        request, cache = SimpleNamespace(request_id=""), self._cache
+        self._cache = _Empty() if cache else None
         self.arrive(request, {"arrival_s": 0.0, "prompt_tokens": 1}, 1, 0.0)
         self.decide([], 1, 0.0)
         self.more(0.0)
@@ -131,6 +161,7 @@ class PolicyHost:
         self.complete(step, [0], [1], [False], 0.0)
         self.remove("", ABORTED, 0.0)
         self._forget()
+        self._cache = cache
 
     def _run(self, kernel: Entry, *args: Any) -> Any:
         fast = self._fast.get(kernel)
@@ -197,7 +228,12 @@ class PolicyHost:
         if len(running) != count or (count and running[-1].tailrace_row != self._run_rows[count - 1]):
             rows = [request.tailrace_row for request in running if request.tailrace_row >= 0]
             self._run(mirror.settle, np.array(rows, dtype=np.int64))
+        self._found[5] = 0
         self._run(mirror.decide, free_blocks, now, self._found)
+        if self._told is not None:
+            self._forget_cache()
+            while self._ask_cache():
+                self._run(mirror.decide, free_blocks, now, self._found)
         displaced, admitted, unserved, items, most, reordered, idle = self._found.tolist()
         seats, at, order, gone, gaining = self._seats, self.requests, None, NOBODY, NOBODY
         front = self._at(seats.admitted[:admitted].tolist()) if admitted else []
@@ -211,6 +247,28 @@ class PolicyHost:
             gone, gaining = self._at(seats.evicted[:displaced].tolist()), self._at(seats.gain[:displaced].tolist())
         tokens = None if idle else self._planned[:items].tolist()
         return Decision(order, gone, gaining, front, most or None, tokens, now)
+
+    def _forget_cache(self) -> None:
+        """What the prefix cache held in the step before is nothing to go by."""
+        assert self._told is not None
+        for row in self._known:
+            self._told.found[row], self._told.idle[row], self._told.yields[row] = 0, 0, -1
+        self._known.clear()
+
+    def _ask_cache(self) -> bool:
+        """Ask of all that the plan is about: who starts, who is next, who is displaced. Whether
+        there was anything to ask; the plan is then made anew."""
+        assert self._told is not None
+        assert self._cache is not None
+        displaced, admitted, unserved = self._found[:3].tolist()
+        starts = {*self._seats.admitted[:admitted].tolist(), unserved} - self._known - {-1}
+        losers = set(self._seats.evicted[:displaced].tolist()) - self._known
+        for row in starts:
+            self._told.found[row], self._told.idle[row] = self._cache.found(self.requests[row])
+        for row in losers:
+            self._told.yields[row] = self._cache.yields(self.requests[row])
+        self._known |= starts | losers
+        return bool(starts or losers)
 
     def _at(self, rows: Iterable[int]) -> list[Any]:
         return list(map(self.requests.__getitem__, rows))

@@ -7,9 +7,12 @@ in vLLM. The true output length is not known here: ``output_tokens`` is the long
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from .. import hooks
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _jit, hooks
 from .._jit import entry, kernel, routine
 from ..schedule.batch import plan, unmark
 from ..schedule.engine import LAST, PART, STEADY
@@ -19,7 +22,43 @@ from ..schedule.waiting import add, discard, next_waiting
 from ..table import DECODE, DONE, FREE, PREFILL, WAITING
 
 __all__ = ["FOUND", "arrive", "carry_out", "commit", "complete", "decide", "more", "remove", "requeued", "rewait"]
-__all__ += ["settle", "victims"]
+__all__ += ["settle", "told", "victims"]
+
+
+class Told(NamedTuple):
+    """What the live engine says of its prefix cache, by row: the mirror's ``blocks``."""
+
+    found: NDArray[np.int64]
+    """Tokens of a waiting request that are cached."""
+    idle: NDArray[np.int64]
+    """Blocks of these that count as free."""
+    yields: NDArray[np.int64]
+    """Blocks that a running request would free; below 0: all it holds."""
+
+
+@kernel
+def _found(b: Told, row: int, known: int) -> int:
+    return int(b.found[row])
+
+
+@kernel
+def _idle(b: Told, row: int, tokens: int) -> int:
+    return int(b.idle[row])
+
+
+@kernel
+def _yields(b: Told, row: int, held: int) -> int:
+    return held if b.yields[row] < 0 else int(b.yields[row])
+
+
+_jit.register(Told, {"cached_tokens": _found, "idle_blocks": _idle, "yields": _yields})
+
+
+def told(rows: int) -> Told:
+    """Nothing said yet."""
+    zeros = [np.zeros(rows, dtype=np.int64) for _ in range(3)]
+    zeros[2] -= 1
+    return Told._make(zeros)
 
 
 @entry
@@ -48,17 +87,17 @@ def decide(e: Any, free_blocks: int, now: float, found: Any) -> None:
     core, p = e.core, e.plan
     core.free_blocks[0] = free_blocks
     plan(e, 0, now)
-    tokens, changed = 0, 0
+    tokens = 0
     for i in range(p.items[0]):
         tokens += e.items.tokens[i]
     for i in range(core.running[0]):
         if e.seats.run[i] != e.seats.order[i]:
             e.seats.run[i] = e.seats.order[i]
-            changed = 1
+            found[5] = 1  # stays when the step is planned again
     found[0] = 0 if p.pressure[0] > 0 else p.evicted[0]
     found[1], found[2], found[3] = p.admitted[0], p.unserved[0], p.items[0]
     found[4] = tokens if p.timed[0] == 1 or p.budget[0] + tokens < core.token_budget[0] else 0
-    found[5], found[6] = changed, core.running[0] - p.evicted[0] + p.admitted[0] - p.items[0]
+    found[6] = core.running[0] - p.evicted[0] + p.admitted[0] - p.items[0]
     unmark(e, 0)
 
 

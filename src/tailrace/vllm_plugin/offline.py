@@ -15,9 +15,11 @@ from typing import Any
 
 from . import TailraceScheduler
 
-__all__ = ["OfflineScheduler", "Settings", "Step", "version"]
+__all__ = ["VOCABULARY", "OfflineScheduler", "Settings", "Step", "digits", "version"]
 
 MAX_MODEL_LEN = 16384
+BITS = 9
+VOCABULARY = 1 << BITS
 TINY_LLAMA = {
     "architectures": ["LlamaForCausalLM"],
     "model_type": "llama",
@@ -26,7 +28,7 @@ TINY_LLAMA = {
     "num_attention_heads": 4,
     "num_key_value_heads": 4,
     "num_hidden_layers": 2,
-    "vocab_size": 512,
+    "vocab_size": VOCABULARY,
     "max_position_embeddings": 65536,
     "torch_dtype": "float32",
     "rms_norm_eps": 1e-5,
@@ -53,6 +55,7 @@ class Settings:
     """vLLM's max_num_active_seqs, where it is below max_num_seqs; 0 = not set."""
     steps_in_flight: int = 1
     """2: asynchronous scheduling."""
+    prefix_cache: bool = False
     aborts: bool = False
     """Clients give up while steps are under way."""
     tailrace: dict[str, Any] | None = None
@@ -111,7 +114,7 @@ def _build(settings: Settings) -> Any:
         long_prefill_token_threshold_adaptive=settings.chunk_cap_adaptive,
         max_num_active_seqs=settings.active_seqs or None,
     )
-    cache = CacheConfig(block_size=settings.block_tokens, enable_prefix_caching=False)
+    cache = CacheConfig(block_size=settings.block_tokens, enable_prefix_caching=settings.prefix_cache)
     config = VllmConfig(
         scheduler_config=scheduling,
         model_config=model,
@@ -136,6 +139,20 @@ def _build(settings: Settings) -> Any:
     )
 
 
+def _hasher(block_tokens: int) -> Any:
+    """How vLLM names a request's blocks."""
+    from vllm.utils.hashing import sha256
+    from vllm.v1.core.kv_cache_utils import get_request_block_hasher, init_none_hash
+
+    init_none_hash(sha256)
+    return get_request_block_hasher(block_tokens, sha256)
+
+
+def digits(number: int, count: int) -> list[int]:
+    """``number`` (0 or more) as ``count`` tokens of the vocabulary."""
+    return [(number >> (BITS * i)) % VOCABULARY for i in range(count)]
+
+
 class OfflineScheduler:
     """vLLM's scheduler, fed by row number."""
 
@@ -147,21 +164,24 @@ class OfflineScheduler:
         self.ended = 0
         """Requests that have finished."""
         self._under_way: list[Any] = []
+        self._hasher = _hasher(settings.block_tokens) if settings.prefix_cache else None
 
     def add(
-        self, row: int, prompt_tokens: int, output_tokens: int, arrival_s: float, priority: int, told: dict[str, Any]
+        self, row: int, prompt: list[int], output_tokens: int, arrival_s: float, priority: int, told: dict[str, Any]
     ) -> None:
-        """A request arrives; it stops at ``output_tokens``. ``told``: its ``vllm_xargs``."""
+        """A request arrives; it stops at ``output_tokens``. ``prompt``: token ids below
+        `VOCABULARY`; ``told``: its ``vllm_xargs``."""
         from vllm.sampling_params import SamplingParams
         from vllm.v1.request import Request
 
         request = Request(
             request_id=f"{row:09d}",
-            prompt_token_ids=[(7 * row + i) % TINY_LLAMA["vocab_size"] for i in range(prompt_tokens)],  # type: ignore[operator]
+            prompt_token_ids=prompt,
             sampling_params=SamplingParams(max_tokens=output_tokens, ignore_eos=True, extra_args=told),
             pooling_params=None,
             arrival_time=arrival_s,
             priority=priority,
+            block_hasher=self._hasher,
         )
         self.scheduler.add_request(request)
 
@@ -216,13 +236,20 @@ class OfflineScheduler:
             ModelRunnerOutput(
                 req_ids=names,
                 req_id_to_index={name: i for i, name in enumerate(names)},
-                sampled_token_ids=[[5] if self._samples(output, name) else [] for name in names],
+                sampled_token_ids=[self._sampled(name) if self._samples(output, name) else [] for name in names],
                 logprobs=None,
                 prompt_logprobs_dict={},
                 pooler_output=[],
             ),
         )
         self.ended += before - len(self.scheduler.requests)
+
+    def _sampled(self, name: str) -> list[int]:
+        """The next output token: the digits of the request's number over and over, so that no two
+        requests with the same prompt go on alike."""
+        request = self.scheduler.requests.get(name)
+        made = request.num_output_tokens if request is not None else 0
+        return [digits(int(name), 3)[made % 3]]
 
     def _samples(self, output: Any, name: str) -> bool:
         """Whether the step computed the last of the request's known tokens."""

@@ -74,7 +74,8 @@ class _Tailrace:
         honoured, refused = settle(cls, values)
         cost = latency.build(str(found.get("latency", NO_COST))).cost
         rules = merge(engine_rules(self), honoured, cls.name)
-        self.host = PolicyHost(cls, values, cost, limits(self), rules)
+        cached = getattr(self.cache_config, "enable_prefix_caching", False)  # type: ignore[attr-defined]
+        self.host = PolicyHost(cls, values, cost, limits(self), rules, cache=_Cache(self) if cached else None)
         self.host.warm()
         self._classes = Classes(found.get("classes"))
         self._whole = rules.order_scope == "all"
@@ -236,6 +237,23 @@ class _Tailrace:
         for request in ended:
             self.host.remove(request.request_id, hooks.ABORTED, self.clock())
         return ended
+
+
+class _Cache:
+    """vLLM's prefix cache, as the host asks it; looking changes nothing in it."""
+
+    def __init__(self, scheduler: Any) -> None:
+        self._scheduler = scheduler
+
+    def found(self, request: Any) -> tuple[int, int]:
+        """See `host.Cache`."""
+        blocks, tokens, *_ = self._scheduler.kv_cache_manager.get_computed_blocks(request)
+        return tokens, sum(block.ref_cnt == 0 for group in blocks.blocks for block in group)
+
+    def yields(self, request: Any) -> int:
+        """See `host.Cache`."""
+        blocks = self._scheduler.kv_cache_manager.get_blocks(request.request_id).blocks
+        return sum(block.ref_cnt == 1 for group in blocks for block in group)
 
 
 RESTING = (RequestStatus.RUNNING, RequestStatus.PREEMPTED)
