@@ -1,4 +1,4 @@
-.PHONY: demo test check bench parity live-vllm clean
+.PHONY: demo test check bench bench-vllm parity live-vllm clean
 
 demo:   ## compare four policies on traffic made on the spot, and write a report
 	@scripts/demo
@@ -17,6 +17,9 @@ live-vllm: ## a burst of long and short requests through real vLLM, under its ow
 
 bench:  ## the simulator's own speed
 	@scripts/bench
+
+bench-vllm: ## what a policy adds to vLLM's schedule()
+	@scripts/vllm run bench --vllm
 
 clean:
 	rm -rf .venv .venv-vllm* .cache out build .mypy_cache .pytest_cache .ruff_cache

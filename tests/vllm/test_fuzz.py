@@ -13,13 +13,16 @@ from tailrace.vllm_plugin.offline import OfflineScheduler, Settings
 OPERATIONS = 10_000
 
 
-@pytest.mark.parametrize(("policy", "in_flight"), [("qba", 1), ("qba", 2), ("srpt", 1), ("vllm_priority", 2)])
-def test_nothing_is_lost(policy: str, in_flight: int) -> None:
-    """Every request ends once, and all blocks come back."""
+@pytest.mark.parametrize(
+    ("policy", "in_flight", "prefix_cache"),
+    [("qba", 1, True), ("qba", 2, False), ("srpt", 1, False), ("srpt", 2, True), ("vllm_priority", 2, False)],
+)
+def test_nothing_is_lost(policy: str, in_flight: int, prefix_cache: bool) -> None:
+    """Every request ends once, all blocks come back, and without a cache nobody is displaced in vain."""
     from vllm.v1.request import RequestStatus
 
     rng = random.Random(7)
-    settings = Settings(tailrace={"policy": policy}, blocks=60, steps_in_flight=in_flight)
+    settings = Settings(tailrace={"policy": policy}, blocks=60, steps_in_flight=in_flight, prefix_cache=prefix_cache)
     offline = OfflineScheduler(settings)
     scheduler, added, aborted = offline.scheduler, 0, 0
     free = scheduler.kv_cache_manager.block_pool.get_num_free_blocks()
@@ -28,14 +31,8 @@ def test_nothing_is_lost(policy: str, in_flight: int) -> None:
         kind = rng.random()
         if kind < 0.12:
             told = {"tailrace_predicted_class": rng.choice(["short", "long"])}
-            offline.add(
-                added,
-                [rng.randrange(2)] * rng.randint(1, 300),
-                rng.randint(1, 120),
-                offline.now,
-                rng.randint(0, 2),
-                told,
-            )
+            prompt = [rng.randrange(2)] * rng.randint(1, 300)
+            offline.add(added, prompt, rng.randint(1, 120), offline.now, rng.randint(0, 2), told)
             added += 1
         elif kind < 0.15 and scheduler.requests:
             name = rng.choice(list(scheduler.requests))
@@ -59,5 +56,7 @@ def test_nothing_is_lost(policy: str, in_flight: int) -> None:
     assert offline.ended == added - aborted
     assert scheduler.host.rows == {}
     assert len(scheduler.waiting) == 0
+    assert scheduler.displaced >= 10 or policy != "srpt"
+    assert prefix_cache or scheduler.in_vain == 0
     assert added > 500
     assert aborted > 50

@@ -5,11 +5,16 @@ Needs vLLM: ``scripts/vllm`` makes an environment that has it and runs this fold
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import pytest
 
 pytest.importorskip("vllm", reason="vLLM is not installed here; run scripts/vllm")
 
+from tailrace import hooks
 from tailrace.errors import UserError
+from tailrace.hooks import Policy, policy
 from tailrace.studies import parity
 from tailrace.vllm_plugin.offline import version
 
@@ -32,6 +37,24 @@ def test_every_step_is_the_same(policy: str, case: str) -> None:
 def test_a_policys_own_victims_reach_vllm(case: str) -> None:
     """vLLM's priority policy, once as it is and once through the plugin's victim hook."""
     _agree("plugin:vllm_priority", case)
+
+
+@policy("bounded", source="test")
+class Bounded(Policy):
+    """Few tokens a step, fewer while many wait."""
+
+    keys = hooks.EVERY_STEP
+
+    @staticmethod
+    def step_limits(
+        table: Any, live: Any, now: float, state: Any, scratch: Any, cost: Any, params: Any
+    ) -> tuple[int, int, float]:
+        return (40 if live.shape[0] > 9 else 90), hooks.NO_LIMIT, math.inf
+
+
+@pytest.mark.parametrize("case", ["base", "async"])
+def test_a_policys_limit_of_the_step_reaches_vllm(case: str) -> None:
+    _agree("bounded", case)
 
 
 def test_the_comparison_sees_a_difference(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -126,12 +126,20 @@ def compare(
 def bench(
     trace: Annotated[str, typer.Option(help="Also run this trace, e.g. the Azure 2023 conversation trace")] = "",
     quick: Annotated[bool, typer.Option("--quick", help="Smaller sizes")] = False,
+    vllm: Annotated[
+        bool, typer.Option("--vllm", help="Instead: what a policy adds to vLLM's schedule() (needs vLLM)")
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """Measure the simulator's own speed on this machine, as ratios within one run."""
-    from . import bench as verb
+    """Measure our own speed on this machine, as ratios within one run."""
+    if vllm:
+        from . import overhead
 
-    verb.run(trace, quick, as_json)
+        overhead.run(quick, as_json)
+    else:
+        from . import bench as verb
+
+        verb.run(trace, quick, as_json)
 
 
 @app.command()

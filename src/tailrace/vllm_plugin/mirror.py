@@ -96,15 +96,17 @@ def decide(e: Any, free_blocks: int, now: float, found: Any) -> None:
             found[5] = 1  # stays when the step is planned again
     found[0] = 0 if p.pressure[0] > 0 else p.evicted[0]
     found[1], found[2], found[3] = p.admitted[0], p.unserved[0], p.items[0]
-    found[4] = tokens if p.timed[0] == 1 or p.budget[0] + tokens < core.token_budget[0] else 0
+    budget = tokens if p.timed[0] else p.budget[0] + tokens
+    found[4] = budget if budget < core.token_budget[0] else 0
     found[6] = core.running[0] - p.evicted[0] + p.admitted[0] - p.items[0]
     unmark(e, 0)
 
 
 FOUND: Final = ("displaced", "admitted", "unserved", "items", "most_tokens", "reordered", "idle")
-"""What `decide` finds: counts of rows; the waiting row that is next or -1; items of the plan; its
-tokens if the policy limits them, else 0; whether the running changed places; and how many of
-those that will hold a place get nothing in this step."""
+"""What `decide` finds: counts of rows; the waiting row that is next or -1; items of the plan; the
+policy's limit of the step in tokens (a limit in seconds is as many as the plan holds), 0 for
+none; whether the running changed places; and how many of those that will hold a place get
+nothing in this step."""
 
 
 @entry
