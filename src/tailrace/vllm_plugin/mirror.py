@@ -72,9 +72,10 @@ def arrive(e: Any, row: int, now: float) -> None:
 @entry
 def settle(e: Any, running: Any) -> None:
     """The running rows, where the mirror's own account of them is not to be trusted."""
-    for i in range(running.shape[0]):
+    count = running.shape[0] if running.shape[0] < e.seats.run.shape[0] else e.seats.run.shape[0]
+    for i in range(count):
         e.seats.run[i] = running[i]
-    e.core.running[0] = running.shape[0]
+    e.core.running[0] = count
 
 
 @entry
@@ -167,8 +168,9 @@ def _start(e: Any, row: int, found: int, now: float) -> None:
     if e.table.phase[row] == WAITING:
         start(e, row, now, now)
         e.table.computed_tokens[row] = e.table.cached_tokens[row] = found
-        e.seats.run[e.core.running[0]] = row
-        e.core.running[0] += 1
+        if e.core.running[0] < e.seats.run.shape[0]:
+            e.seats.run[e.core.running[0]] = row
+            e.core.running[0] += 1
 
 
 @kernel

@@ -37,8 +37,6 @@ log = logging.getLogger("vllm.tailrace")
 
 NO_COST = "piecewise:constant_s=0,per_token_s=0"
 KNOWN = ("policy", "params", "latency", "classes", "min_service_tokens", "any_vllm")
-MIN_SERVICE_TOKENS = 64
-"""Tokens a request is served, at least, between two displacements that may be in vain."""
 
 
 def options(config: Any) -> dict[str, Any]:
@@ -81,7 +79,6 @@ class _Tailrace:
         self._whole = rules.order_scope == "all"
         self._by_hook = rules.victim == "hook"
         self._puts_aside = hasattr(self, "skipped_waiting")
-        self._displaces = rules.may_preempt_at_cap or rules.may_preempt_for_kv
         self._min_service_tokens = service_tokens(found)
         self.displaced, self.in_vain = 0, 0
         """Requests preempted for a waiting one, and how many of these for one that did not start."""
@@ -125,7 +122,7 @@ class _Tailrace:
             self._gather()
         free = self.kv_cache_manager.block_pool.get_num_free_blocks()  # type: ignore[attr-defined]
         decision = self.host.decide(self.running, free, now)  # type: ignore[has-type]
-        displaces = bool(decision.displaced) and self._may_displace(*args, **kwargs)
+        displaces = bool(decision.displaced) and self._may_displace(decision, *args, **kwargs)
         if decision.running is not None:
             self.running = decision.running
         if displaces:
@@ -166,11 +163,14 @@ class _Tailrace:
 
     # ── displacing a running request for a waiting one ───────────────────────────────
 
-    def _may_displace(self, throttle_prefills: bool = False) -> bool:
-        """Not where vLLM admits nobody, or frees blocks later than now."""
+    def _may_displace(self, decision: Decision, throttle_prefills: bool = False) -> bool:
+        """Not where vLLM admits nobody, frees blocks later than now, or the one who gains is not
+        ready to start (its grammar is compiled, its KV is on the way)."""
         unpaused = self._pause_state.name == "UNPAUSED"  # type: ignore[attr-defined]
         deferred = getattr(self, "defer_block_free", False)
-        return bool(self._displaces and unpaused and not throttle_prefills and not deferred)
+        if throttle_prefills or deferred or not unpaused:
+            return False
+        return all(request in self.waiting and request.status in READY for request in decision.gaining)
 
     def _displace(self, decision: Decision) -> None:
         """Preempt before the step, as only then the same step may admit; barred from it."""
@@ -256,6 +256,8 @@ class _Cache:
         return sum(block.ref_cnt == 1 for group in blocks for block in group)
 
 
+READY = (RequestStatus.WAITING, RequestStatus.PREEMPTED)
+"""States from which vLLM starts a request at once."""
 RESTING = (RequestStatus.RUNNING, RequestStatus.PREEMPTED)
 """States in which a session's request is where the host believes it to be."""
 
@@ -283,7 +285,7 @@ def limits(scheduler: Any) -> Limits:
 
 def service_tokens(found: Mapping[str, Any]) -> int:
     """The setting ``min_service_tokens``. Raises UserError."""
-    value = found.get("min_service_tokens", MIN_SERVICE_TOKENS)
+    value = found.get("min_service_tokens", EngineRules.min_service_tokens)
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise UserError(f"--additional-config: tailrace.min_service_tokens={value!r} must be a whole number, 0 or more")
     return value
