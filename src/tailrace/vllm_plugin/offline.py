@@ -100,6 +100,11 @@ def _build(settings: Settings) -> Any:
     model = ModelConfig(
         model=_model_folder(), skip_tokenizer_init=True, dtype="float32", seed=0, max_model_len=MAX_MODEL_LEN
     )
+    since_0_31: dict[str, Any] = {}
+    if settings.chunk_cap_adaptive:
+        since_0_31["long_prefill_token_threshold_adaptive"] = True
+    if settings.active_seqs:
+        since_0_31["max_num_active_seqs"] = settings.active_seqs
     scheduling = SchedulerConfig(
         max_num_batched_tokens=settings.token_budget,
         max_num_seqs=settings.max_seqs,
@@ -111,8 +116,7 @@ def _build(settings: Settings) -> Any:
         scheduler_reserve_full_isl=settings.reserve_full_isl,
         watermark=settings.watermark,
         long_prefill_token_threshold=settings.chunk_cap,
-        long_prefill_token_threshold_adaptive=settings.chunk_cap_adaptive,
-        max_num_active_seqs=settings.active_seqs or None,
+        **since_0_31,
     )
     cache = CacheConfig(block_size=settings.block_tokens, enable_prefix_caching=settings.prefix_cache)
     config = VllmConfig(
