@@ -110,7 +110,8 @@ class _Tailrace:
 
     def _update_request_as_session(self, session: Any, update: Any) -> None:
         super()._update_request_as_session(session, update)  # type: ignore[misc]
-        self.host.refresh(session.request_id, self._columns(session), self.clock())
+        # Output that was kept is part of the prompt now.
+        self.host.refresh(session.request_id, {**self._columns(session), "generated_tokens": 0}, self.clock())
 
     def note_preempted(self, name: str) -> None:
         """A running request was preempted between steps, by somebody else's hand."""
@@ -192,6 +193,8 @@ class _Tailrace:
                 and winner.request_id not in output.num_scheduled_tokens
             ):
                 self.in_vain += 1
+                if self.in_vain & (self.in_vain - 1) == 0:  # 1, 2, 4, …
+                    log.warning("tailrace: %d of %d displaced in vain", self.in_vain, self.displaced)
                 self.host.protect(loser.request_id, self._min_service_tokens)
 
     # ── what happened ────────────────────────────────────────────────────────────────
