@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar, get_args, get_type_hints
+from typing import Any, Final, TypeVar, get_args, get_type_hints
 
 from .errors import UserError, nearest
 
@@ -64,6 +64,10 @@ def describe(cls: type[Any]) -> list[Described]:
     return out
 
 
+MOST: Final = 2**53
+"""Largest whole number a parameter takes: kernels hold it exactly, as an integer and as a float."""
+
+
 def build(cls: type[T], given: Mapping[str, Any], owner: str) -> T:
     """``cls`` from a user's values.
 
@@ -108,7 +112,7 @@ def _coerce(value: Any, item: Described, owner: str) -> Any:
         raise UserError(f"{owner}: {item.name}={value} must be {wanted}{unit}")
     below = number < spec.low or (spec.open_low and number == spec.low)
     above = number > spec.high or (spec.open_high and number == spec.high)
-    if below or above or number != number:
+    if below or above or number != number or (item.kind is int and abs(number) > MOST):
         raise UserError(f"{owner}: {item.name}={value} is outside {spec.range} {spec.unit}".rstrip())
     return number
 

@@ -25,7 +25,7 @@ from tailrace.vllm_plugin.queue import RankedQueue
 
 
 def _request(name: str) -> Any:
-    return SimpleNamespace(request_id=name)
+    return SimpleNamespace(request_id=name, num_computed_tokens=0)
 
 
 def test_a_queue_keeps_the_order_it_is_given() -> None:
@@ -137,18 +137,50 @@ def test_a_host_ranks_many_rows_as_python_does() -> None:
 
 def test_rows_are_used_again_and_a_full_table_loses_nobody() -> None:
     host = _host("psf", capacity=2)
-    for name in ("a", "b", "c"):
+    for name in ("a", "b", "c", "d", "e"):
         _arrive(host, name, float(ord(name)))
-    assert host.unranked == 1
-    assert _waiting(host, 200.0) == ["a", "b"]  # the queue adds c, which has no row
+    assert _waiting(host, 200.0) == ["a", "b"]  # the queue has the others, behind them
+    host.remove("d", hooks.ABORTED, 200.0)
     host.remove("a", hooks.ABORTED, 200.0)
-    host.remove("c", hooks.ABORTED, 200.0)
-    _arrive(host, "d", 5.0)
-    assert sorted(host.rows) == ["b", "d"]
-    step = host.note({"b": 10, "c": 10}, {"b": 0, "c": 0}, [], 201.0)
+    assert _waiting(host, 201.0) == ["b", "c"]  # the first that found no row gets the free one
+    step = host.note({"b": 10, "e": 10}, {"b": 0, "e": 0}, [], 201.0)  # e runs unranked, to its end
     assert _names(host.requests_of(step)) == ["b"]
+    host.remove("b", hooks.ABORTED, 202.0)
+    host.remove("c", hooks.ABORTED, 202.0)
+    assert host.rows == {}
     with pytest.raises(UserError, match="capacity=0"):
         _host("psf", capacity=0)
+
+
+def test_a_request_that_may_run_for_ever() -> None:
+    host = _host("srpt", capacity=2)
+    host.arrive(_request("a"), {"arrival_s": 0.0, "prompt_tokens": 5}, 10**30, 0.0)
+    assert host._rows_state["output_tokens"][host.rows["a"]] == 2**31
+
+
+def test_a_preemption_that_was_planned_and_not_made() -> None:
+    """KV pressure in the plan, none in the engine: the engine's account counts, and the mirror follows."""
+    host = _host("srpt", blocks=10, seqs=4)
+    for name in ("a", "b"):
+        _arrive(host, name, 0.0, prompt_tokens=16)
+        host.complete(host.note({name: 16}, {name: 0}, [], 0.0), [1], [16], [False], 1.0)
+    decision = _decide(host, ["a", "b"], 0, 2.0)
+    assert decision.displaced == []
+    host.commit(decision, {"a": 1}, {}, [])
+    running = [host.requests[host.rows[name]] for name in ("a", "b")]
+    assert host.records["preemptions"].sum() == 0
+    assert _names(host.decide(running, 9, 3.0).running) in ([], ["a", "b"], ["b", "a"])
+
+
+def test_the_mirror_settles_what_it_did_not_see() -> None:
+    host = _host("fcfs")
+    for name in ("a", "b"):
+        _arrive(host, name, 0.0, prompt_tokens=16)
+    requests = [host.requests[host.rows[name]] for name in ("a", "b")]
+    for request in requests:
+        request.num_computed_tokens = 16
+    assert host.decide(requests, 9, 1.0).front == []  # both run already, says the engine
+    assert host.records["phase"][[host.rows["a"], host.rows["b"]]].tolist() == [3, 3]
 
 
 def test_a_row_that_changed_hands_while_its_step_ran() -> None:

@@ -26,7 +26,9 @@ from . import mirror
 __all__ = ["Cache", "Decision", "PolicyHost", "Step"]
 
 CAPACITY: Final = 1 << 16
-"""Requests known at once; more than these wait unranked, in order of arrival."""
+"""Requests known at once; more wait behind them, unranked, until a row is free."""
+MOST_TOKENS: Final = 1 << 31
+"""Output tokens a request may make, as far as a policy is told."""
 PAGE: Final = 64
 """Waiting requests ranked at once beyond those that the plan has looked at."""
 
@@ -87,7 +89,7 @@ class _Empty:
 class _Gone:
     """Stands in for a request that has left while its step ran."""
 
-    request_id, resumable, num_output_tokens, num_computed_tokens = "", False, 0, 0
+    request_id, tailrace_row, status, num_output_tokens, num_computed_tokens = "", -1, None, 0, 0
 
     def is_finished(self) -> bool:
         """It has been dealt with."""
@@ -119,8 +121,8 @@ class PolicyHost:
         self._parts = (capacity, limits, rules, policy, params, cost)
         self._known: set[int] = set()
         """Rows of which the prefix cache has been asked for this step."""
-        self.unranked = 0
-        """Requests that found the table full."""
+        self._unranked: dict[str, tuple[Any, Mapping[str, float], int]] = {}
+        """Waiting requests that found the table full."""
         self._fast: dict[Entry, Any] = {}
         """Compiled code by entry. It checks no types: ints, floats and C-ordered int64 arrays only."""
         self._found = np.zeros(len(mirror.FOUND), dtype=np.int64)
@@ -141,11 +143,11 @@ class PolicyHost:
         self.rows: dict[str, int] = {}
         self.requests: list[Any] = [GONE] * capacity
         self._free = list(range(capacity - 1, -1, -1))
-        self._seq = 1
+        self._seq, self._places = 1, int(buffers.core["max_seqs"][0])
 
     def warm(self) -> None:
         """Compile every hook now rather than under the first requests' feet."""
-        request, cache = SimpleNamespace(request_id=""), self._cache
+        request, cache = SimpleNamespace(request_id="", num_computed_tokens=0), self._cache
         self._cache = _Empty() if cache else None
         self.arrive(request, {"arrival_s": 0.0, "prompt_tokens": 1}, 1, 0.0)
         self.decide([], 1, 0.0)
@@ -156,8 +158,6 @@ class PolicyHost:
         self.decide([], 1, 0.0)  # settles the running
         if self.rules.victim == "hook":
             self.victim_order([request], 0.0)
-        self.rewait("", 0.0)
-        self.refresh("", {}, 0.0)
         self.complete(step, [0], [1], [False], 0.0)
         self.remove("", ABORTED, 0.0)
         self._forget()
@@ -178,17 +178,18 @@ class PolicyHost:
         ``longest``: most output tokens it may make."""
         request.tailrace_row = -1
         if not self._free:
-            self.unranked += 1
+            self._unranked[request.request_id] = request, columns, longest
             return
-        row = request.tailrace_row = self._free.pop()
-        self.rows[request.request_id], self.requests[row] = row, request
+        row = self._free[-1]
         self.records[row : row + 1] = np.zeros(1, dtype=self.records.dtype)
         self._rows_state[row : row + 1] = np.zeros(1, dtype=self._rows_state.dtype)
         self._fill(row, columns)
         for column in ("started_s", "first_token_s", "last_token_s"):
             self.records[column][row] = math.nan
         self.records["seq"][row] = self._seq
-        self._rows_state["output_tokens"][row] = longest
+        self._rows_state["output_tokens"][row] = min(longest, MOST_TOKENS)
+        self.rows[request.request_id], self.requests[row] = row, request
+        request.tailrace_row = self._free.pop()
         self._seq += 1
         self._run(mirror.arrive, row, now)
 
@@ -197,44 +198,39 @@ class PolicyHost:
             self.records[column][row] = value
         self.records["waiting_since_s"][row] = self.records["arrival_s"][row]
 
-    def refresh(self, name: str, columns: Mapping[str, float], now: float) -> None:
-        """A request's columns have changed: a session's next input."""
-        if name in self.rows:
-            self._fill(self.rows[name], columns)
-            self._run(mirror.requeued, self.rows[name], now)
-
-    def rewait(self, name: str, now: float) -> None:
-        """A running request waits again without having lost its KV."""
-        if name in self.rows:
-            self._run(mirror.rewait, self.rows[name], now)
-
     def remove(self, name: str, reason: int, now: float) -> None:
-        """A request leaves outside a step: aborted or rejected."""
+        """A request leaves outside a step: finished, aborted or rejected."""
+        self._unranked.pop(name, None)
         if name in self.rows:
             self._run(mirror.remove, self.rows[name], reason, now)
-            self._release(name)
+            self._release(name, now)
 
-    def _release(self, name: str) -> None:
+    def _release(self, name: str, now: float) -> None:
+        """A row is free: for the first of those that found none."""
         row = self.rows.pop(name)
         self.records["phase"][row] = FREE
-        self.requests[row] = GONE
+        self.requests[row].tailrace_row, self.requests[row] = -1, GONE
         self._free.append(row)
+        if self._unranked:
+            self.arrive(*self._unranked.pop(next(iter(self._unranked))), now)
 
     # ── a step ───────────────────────────────────────────────────────────────────────
 
-    def decide(self, running: Sequence[Any], free_blocks: int, now: float) -> Decision:
-        """Plan the next step; changes nothing but the order of the running."""
-        count = self._running[0]
+    def decide(self, running: Sequence[Any], free_blocks: int, now: float, places: int | None = None) -> Decision:
+        """Plan the next step; changes nothing but the order of the running.
+
+        ``places``: how many may run at once now, where it is fewer than ever.
+        """
+        count, most = self._running[0], self._places if places is None else places
         if len(running) != count or (count and running[-1].tailrace_row != self._run_rows[count - 1]):
-            rows = [request.tailrace_row for request in running if request.tailrace_row >= 0]
-            self._run(mirror.settle, np.array(rows, dtype=np.int64))
+            self._settle(running)
         self._found[5] = 0
-        self._run(mirror.decide, free_blocks, now, self._found)
+        self._run(mirror.decide, free_blocks, most, now, self._found)
         if self._told is not None:
             self._forget_cache()
             while self._ask_cache():
-                self._run(mirror.decide, free_blocks, now, self._found)
-        displaced, admitted, unserved, items, most, reordered, idle = self._found.tolist()
+                self._run(mirror.decide, free_blocks, most, now, self._found)
+        displaced, admitted, unserved, items, most, reordered, apart = self._found.tolist()
         seats, at, order, gone, gaining = self._seats, self.requests, None, NOBODY, NOBODY
         front = self._at(seats.admitted[:admitted].tolist()) if admitted else []
         if unserved >= 0:
@@ -245,8 +241,14 @@ class PolicyHost:
                 order += [request for request in running if request.tailrace_row < 0]
         if displaced:
             gone, gaining = self._at(seats.evicted[:displaced].tolist()), self._at(seats.gain[:displaced].tolist())
-        tokens = None if idle else self._planned[:items].tolist()
+        if len(running) != self._running[0]:
+            most = 0  # somebody runs whom the plan does not know
+        tokens = None if apart else self._planned[:items].tolist()
         return Decision(order, gone, gaining, front, most or None, tokens, now)
+
+    def _settle(self, running: Sequence[Any]) -> None:
+        pairs = [(r.tailrace_row, r.num_computed_tokens) for r in running if r.tailrace_row >= 0]
+        self._run(mirror.settle, np.array(pairs, dtype=np.int64).T.copy() if pairs else NO_PAIRS)
 
     def _forget_cache(self) -> None:
         """What the prefix cache held in the step before is nothing to go by."""
@@ -305,6 +307,7 @@ class PolicyHost:
         if (
             list(tokens.values()) == decision.tokens
             and len(preempted) == len(decision.displaced)
+            and all(request.request_id in preempted for request in decision.displaced)
             and len(admitted) == self._found[1]
             and [request.request_id for request in decision.front[: len(admitted)]] == list(admitted)
         ):
@@ -320,6 +323,8 @@ class PolicyHost:
         """As `commit`, for what nobody has planned."""
         rows = self.rows
         names = [name for name in tokens if name in rows]
+        for name in tokens.keys() & self._unranked.keys():
+            del self._unranked[name]  # it runs, unranked to its end
         items = np.empty((4, len(names)), dtype=np.int64)
         items[0], items[1] = [rows[name] for name in names], [tokens[name] for name in names]
         self._run(mirror.commit, items, self._pairs(admitted.items()), self._lost(preempted), now)
@@ -348,4 +353,4 @@ class PolicyHost:
         if any(finished):
             for row in step.items[0, ended[2] == 1].tolist():
                 if row >= 0:
-                    self._release(self.requests[row].request_id)
+                    self._release(self.requests[row].request_id, now)

@@ -21,7 +21,7 @@ from ..schedule.moves import requeue, start, suspend
 from ..schedule.waiting import add, discard, next_waiting
 from ..table import DECODE, DONE, FREE, PREFILL, WAITING
 
-__all__ = ["FOUND", "arrive", "carry_out", "commit", "complete", "decide", "more", "remove", "requeued", "rewait"]
+__all__ = ["FOUND", "arrive", "carry_out", "commit", "complete", "decide", "more", "remove"]
 __all__ += ["settle", "told", "victims"]
 
 
@@ -71,22 +71,34 @@ def arrive(e: Any, row: int, now: float) -> None:
 
 @entry
 def settle(e: Any, running: Any) -> None:
-    """The running rows, where the mirror's own account of them is not to be trusted."""
-    count = running.shape[0] if running.shape[0] < e.seats.run.shape[0] else e.seats.run.shape[0]
-    for i in range(count):
-        e.seats.run[i] = running[i]
+    """What runs, where the mirror's own account of it is not to be trusted: (row, tokens
+    computed) a column."""
+    table, count = e.table, 0
+    for i in range(running.shape[1]):
+        row = running[0, i]
+        if count == e.seats.run.shape[0]:
+            break
+        if table.phase[row] == WAITING:
+            discard(e, row)
+            e.rows.target_tokens[row] = table.prompt_tokens[row] + table.generated_tokens[row]
+            table.computed_tokens[row] = running[1, i]
+            table.kv_blocks[row] = blocks_for(e, running[1, i])
+            table.phase[row] = DECODE if running[1, i] >= e.rows.target_tokens[row] else PREFILL
+        e.seats.run[count] = row
+        count += 1
     e.core.running[0] = count
 
 
 @entry
-def decide(e: Any, free_blocks: int, now: float, found: Any) -> None:
+def decide(e: Any, free_blocks: int, places: int, now: float, found: Any) -> None:
     """Plan the step and apply nothing but the order of the running.
 
-    ``found``: see `FOUND`. The displaced are ``seats.evicted``, each for ``seats.gain``; then
-    ``seats.admitted``, and ``seats.order`` for the running.
+    ``places``: how many may run at once now. ``found``: see `FOUND`. The displaced are
+    ``seats.evicted``, each for ``seats.gain``; then ``seats.admitted``, and ``seats.run`` is in the
+    policy's order.
     """
     core, p = e.core, e.plan
-    core.free_blocks[0] = free_blocks
+    core.free_blocks[0], core.max_seqs[0] = free_blocks, places
     plan(e, 0, now)
     tokens = 0
     for i in range(p.items[0]):
@@ -98,16 +110,16 @@ def decide(e: Any, free_blocks: int, now: float, found: Any) -> None:
     found[0] = 0 if p.pressure[0] > 0 else p.evicted[0]
     found[1], found[2], found[3] = p.admitted[0], p.unserved[0], p.items[0]
     budget = tokens if p.timed[0] else p.budget[0] + tokens
-    found[4] = budget if budget < core.token_budget[0] else 0
-    found[6] = core.running[0] - p.evicted[0] + p.admitted[0] - p.items[0]
+    found[4] = 0 if budget >= core.token_budget[0] else budget if budget > 1 else 1
+    found[6] = core.running[0] - p.evicted[0] + p.admitted[0] - p.items[0] + p.pressure[0]
     unmark(e, 0)
 
 
-FOUND: Final = ("displaced", "admitted", "unserved", "items", "most_tokens", "reordered", "idle")
+FOUND: Final = ("displaced", "admitted", "unserved", "items", "most_tokens", "reordered", "apart")
 """What `decide` finds: counts of rows; the waiting row that is next or -1; items of the plan; the
 policy's limit of the step in tokens (a limit in seconds is as many as the plan holds), 0 for
 none; whether the running changed places; and how many of those that will hold a place get
-nothing in this step."""
+nothing in this step or lose it for want of KV (then vLLM's own account of the step counts)."""
 
 
 @entry
@@ -259,20 +271,3 @@ def _leave(e: Any, row: int, reason: int, now: float) -> None:
 def remove(e: Any, row: int, reason: int, now: float) -> None:
     """One request leaves outside a step."""
     _leave(e, row, reason, now)
-
-
-@entry
-def rewait(e: Any, row: int, now: float) -> None:
-    """A running request waits again and keeps its KV: a session between its inputs."""
-    if _runs(e, row):
-        _vacate(e, row)
-        e.table.phase[row] = WAITING
-        e.table.waiting_since_s[row] = now
-        add(e, row, now)
-
-
-@entry
-def requeued(e: Any, row: int, now: float) -> None:
-    """A waiting request's columns have changed."""
-    if e.table.phase[row] == WAITING:
-        requeue(e, row, now)

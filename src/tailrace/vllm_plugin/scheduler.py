@@ -28,7 +28,7 @@ from ..schedule.engine import Limits
 from . import TESTED
 from .asks import Classes, columns
 from .honour import settle
-from .host import Decision, PolicyHost, Step
+from .host import MOST_TOKENS, Decision, PolicyHost, Step
 from .queue import RankedQueue
 
 __all__ = ["make_scheduler", "options"]
@@ -55,6 +55,8 @@ def options(config: Any) -> dict[str, Any]:
         raise UserError(
             f'vLLM {vllm.__version__} is untested with tailrace (tested: {tested}); "any_vllm": true goes on'
         )
+    if not isinstance(found.get("params", {}), Mapping):
+        raise UserError(f'--additional-config: tailrace.params={found["params"]!r} must be an object, e.g. {{"k": 5}}')
     return dict(found)
 
 
@@ -70,6 +72,8 @@ class _Tailrace:
         cls = POLICIES.get(str(found["policy"]))
         values = params.build(cls.Params, found.get("params", {}), f"policy {cls.name}")
         honoured, refused = settle(cls, values)
+        if hasattr(cls, "step_limits"):
+            refused["step_limits"] = "a limit of sequences"
         cost = latency.build(str(found.get("latency", NO_COST))).cost
         rules = merge(engine_rules(self), honoured, cls.name)
         cached = getattr(self.cache_config, "enable_prefix_caching", False)  # type: ignore[attr-defined]
@@ -78,6 +82,7 @@ class _Tailrace:
         self._classes = Classes(found.get("classes"))
         self._whole = rules.order_scope == "all"
         self._by_hook = rules.victim == "hook"
+        self._places = limits(self).max_seqs
         self._puts_aside = hasattr(self, "skipped_waiting")
         self._min_service_tokens = service_tokens(found)
         self.displaced, self.in_vain = 0, 0
@@ -94,24 +99,33 @@ class _Tailrace:
 
     def add_request(self, request: Any) -> None:
         if request.request_id not in self.requests:  # type: ignore[attr-defined]
-            longest = getattr(request, "max_tokens", None) or 1
-            self.host.arrive(request, self._columns(request), longest, self.clock())
+            request.tailrace_priority = request.priority
+            self._arrive(request)
         super().add_request(request)  # type: ignore[misc]
 
-    def _columns(self, request: Any) -> dict[str, float]:
-        """What the table may know of a vLLM request."""
+    def _arrive(self, request: Any) -> None:
+        """Tell the policy of a request: its first input, or a session's next."""
         extra = getattr(getattr(request, "sampling_params", None), "extra_args", None) or {}
+        longest = min(request.max_tokens or 1, MOST_TOKENS)
         known = {
             "arrival_s": request.arrival_time,
             "prompt_tokens": request.num_prompt_tokens,
-            "priority": request.priority,
+            "priority": request.tailrace_priority,
         }
-        return {**known, **columns(extra, request.max_tokens or 1, self._classes)}
+        self.host.arrive(request, {**known, **columns(extra, longest, self._classes)}, longest, self.clock())
 
     def _update_request_as_session(self, session: Any, update: Any) -> None:
         super()._update_request_as_session(session, update)  # type: ignore[misc]
-        # Output that was kept is part of the prompt now.
-        self.host.refresh(session.request_id, {**self._columns(session), "generated_tokens": 0}, self.clock())
+        self.host.remove(session.request_id, hooks.FINISHED, self.clock())
+        self._arrive(session)
+
+    def reset_prefix_cache(self, *args: Any, **kwargs: Any) -> Any:
+        running = list(self.running)
+        done = super().reset_prefix_cache(*args, **kwargs)  # type: ignore[misc]
+        lost = [request.request_id for request in running if request.status == RequestStatus.PREEMPTED]
+        if lost:
+            self.host.note({}, {}, lost, self.clock())
+        return done
 
     def note_preempted(self, name: str) -> None:
         """A running request was preempted between steps, by somebody else's hand."""
@@ -122,12 +136,11 @@ class _Tailrace:
         if self._puts_aside:
             self._gather()
         free = self.kv_cache_manager.block_pool.get_num_free_blocks()  # type: ignore[attr-defined]
-        decision = self.host.decide(self.running, free, now)  # type: ignore[has-type]
-        displaces = bool(decision.displaced) and self._may_displace(decision, *args, **kwargs)
+        places = self._places - getattr(self, "num_waiting_for_streaming_input", 0)
+        decision = self.host.decide(self.running, free, now, places)  # type: ignore[has-type]
         if decision.running is not None:
             self.running = decision.running
-        if displaces:
-            self._displace(decision)
+        gone = self._displace(decision, *args, **kwargs) if decision.displaced else ()
         if self._by_hook:
             for place, request in enumerate(self.host.victim_order(self.running, now)):
                 request.priority = -place
@@ -136,8 +149,8 @@ class _Tailrace:
             output = super().schedule(*args, **kwargs)  # type: ignore[misc]
         else:
             output = self._within(decision.most_tokens, *args, **kwargs)
-        if displaces:
-            self._check(decision, output)
+        if gone:
+            self._check(gone, output)
         self._note(output, decision)
         return output
 
@@ -164,34 +177,35 @@ class _Tailrace:
 
     # ── displacing a running request for a waiting one ───────────────────────────────
 
-    def _may_displace(self, decision: Decision, throttle_prefills: bool = False) -> bool:
-        """Not where vLLM admits nobody, frees blocks later than now, or the one who gains is not
-        ready to start (its grammar is compiled, its KV is on the way)."""
-        unpaused = self._pause_state.name == "UNPAUSED"  # type: ignore[attr-defined]
-        deferred = getattr(self, "defer_block_free", False)
-        if throttle_prefills or deferred or not unpaused:
-            return False
-        return all(request in self.waiting and request.status in READY for request in decision.gaining)
+    def _displace(self, decision: Decision, throttle_prefills: bool = False) -> list[tuple[Any, Any]]:
+        """Preempt before the step, as only then the same step may admit; barred from it.
 
-    def _displace(self, decision: Decision) -> None:
-        """Preempt before the step, as only then the same step may admit; barred from it."""
-        gone = {request.request_id for request in decision.displaced}
+        Not where vLLM admits nobody, frees blocks later than now, or the one who gains is not ready
+        to start (its grammar is compiled, its KV is on the way). Returns (displaced, gaining) pairs.
+        """
+        unpaused = self._pause_state.name == "UNPAUSED"  # type: ignore[attr-defined]
+        if throttle_prefills or not unpaused or getattr(self, "defer_block_free", False):
+            return []
+        pairs = [
+            (loser, winner)
+            for loser, winner in zip(decision.displaced, decision.gaining, strict=True)
+            if winner in self.waiting and winner.status in READY
+        ]
+        gone = {loser.request_id for loser, _ in pairs}
         self.running = [request for request in self.running if request.request_id not in gone]
-        for request in decision.displaced:
+        for loser, _ in pairs:
             self._preempt_request(  # type: ignore[attr-defined]
-                request, time.monotonic(), drop_stale_output=self.requires_kv_delivery  # type: ignore[attr-defined]
+                loser, time.monotonic(), drop_stale_output=self.requires_kv_delivery  # type: ignore[attr-defined]
             )  # fmt: skip
         self.waiting.bar(gone)
         self.displaced += len(gone)
+        return pairs
 
-    def _check(self, decision: Decision, output: Any) -> None:
+    def _check(self, gone: list[tuple[Any, Any]], output: Any) -> None:
         """Count who was displaced in vain, and leave them alone for a while."""
         self.waiting.bar(())
-        for loser, winner in zip(decision.displaced, decision.gaining, strict=True):
-            if (
-                loser.request_id in (output.preempted_req_ids or ())
-                and winner.request_id not in output.num_scheduled_tokens
-            ):
+        for loser, winner in gone:
+            if winner.request_id not in output.num_scheduled_tokens:
                 self.in_vain += 1
                 if self.in_vain & (self.in_vain - 1) == 0:  # 1, 2, 4, …
                     log.warning("tailrace: %d of %d displaced in vain", self.in_vain, self.displaced)
@@ -219,12 +233,8 @@ class _Tailrace:
         now, requests = self.clock(), self.host.requests_of(step)
         outputs = [request.num_output_tokens for request in requests]
         computed = [request.num_computed_tokens for request in requests]
-        finished = [request.is_finished() for request in requests]
-        sessions = [request for request in requests if request.resumable]
+        finished = [request.is_finished() or request.status == RESTS for request in requests]
         self.host.complete(step, outputs, computed, finished, now)
-        for request in sessions:
-            if request.status not in RESTING:
-                self.host.rewait(request.request_id, now)
         return result
 
     def _taken(self, output: Any) -> Step | None:
@@ -243,7 +253,8 @@ class _Tailrace:
 
 
 class _Cache:
-    """vLLM's prefix cache, as the host asks it; looking changes nothing in it."""
+    """vLLM's prefix cache, as the host asks it. Looking changes nothing in it, but repeats KV events
+    where these are reported in full."""
 
     def __init__(self, scheduler: Any) -> None:
         self._scheduler = scheduler
@@ -251,18 +262,18 @@ class _Cache:
     def found(self, request: Any) -> tuple[int, int]:
         """See `host.Cache`."""
         blocks, tokens, *_ = self._scheduler.kv_cache_manager.get_computed_blocks(request)
-        return tokens, sum(block.ref_cnt == 0 for group in blocks.blocks for block in group)
+        return tokens, sum(block.ref_cnt == 0 and not block.is_null for group in blocks.blocks for block in group)
 
     def yields(self, request: Any) -> int:
         """See `host.Cache`."""
         blocks = self._scheduler.kv_cache_manager.get_blocks(request.request_id).blocks
-        return sum(block.ref_cnt == 1 for group in blocks for block in group)
+        return sum(block.ref_cnt == 1 and not block.is_null for group in blocks for block in group)
 
 
 READY = (RequestStatus.WAITING, RequestStatus.PREEMPTED)
 """States from which vLLM starts a request at once."""
-RESTING = (RequestStatus.RUNNING, RequestStatus.PREEMPTED)
-"""States in which a session's request is where the host believes it to be."""
+RESTS = RequestStatus.WAITING_FOR_STREAMING_REQ
+"""A session between two inputs: each of them is a request of its own to a policy."""
 
 
 def engine_rules(scheduler: Any) -> EngineRules:
@@ -289,7 +300,7 @@ def limits(scheduler: Any) -> Limits:
 def service_tokens(found: Mapping[str, Any]) -> int:
     """The setting ``min_service_tokens``. Raises UserError."""
     value = found.get("min_service_tokens", EngineRules.min_service_tokens)
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= params.MOST:
         raise UserError(f"--additional-config: tailrace.min_service_tokens={value!r} must be a whole number, 0 or more")
     return value
 
