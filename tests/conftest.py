@@ -9,6 +9,15 @@ from pathlib import Path
 import pytest
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of one policy go to one process, which then compiles it once (``--dist loadgroup``)."""
+    for item in items:
+        given = getattr(getattr(item, "callspec", None), "params", {})
+        policy = given.get("policy", given.get("name"))
+        if isinstance(policy, str):
+            item.add_marker(pytest.mark.xdist_group(policy.removeprefix("plugin:")))
+
+
 @pytest.fixture
 def azure_trace() -> Path:
     """The Azure 2023 conversation trace, from $TAILRACE_DATA or ../shared/data."""

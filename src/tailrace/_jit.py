@@ -282,7 +282,7 @@ class Entry:
 
         def first(*args: Any) -> Any:
             try:
-                with _compiling():
+                with _one_at_a_time(extra, self.py_func.__name__, classes), _compiling():
                     dispatcher.compile(tuple(numba.typeof(arg) for arg in args))
             except numba.core.errors.NumbaError as error:
                 raise CompileError(_reason(str(error), extra or source_files())) from None
@@ -317,6 +317,19 @@ class Entry:
             return numba.njit(**options)(self.py_func)
         finally:
             numba.config.CACHE_DIR = before
+
+
+@contextlib.contextmanager
+def _one_at_a_time(extra: tuple[str, ...], name: str, classes: tuple[type, ...]) -> Iterator[None]:
+    """Wait while another process compiles the same, and find its work in the cache then."""
+    key = hashlib.sha256(repr([name, *(cls.__name__ for cls in classes)]).encode()).hexdigest()[:16]
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(ImportError, OSError):  # no locks here, or nowhere to write
+            import fcntl
+
+            lock = cache_root() / "numba" / source_digest(extra) / f"{key}.lock"
+            fcntl.flock(stack.enter_context(lock.open("w")), fcntl.LOCK_EX)
+        yield
 
 
 @contextlib.contextmanager
