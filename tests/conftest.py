@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist looks for the marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests of one policy go to one process, which then compiles it once (``--dist loadgroup``)."""
     for item in items:
