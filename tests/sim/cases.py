@@ -21,7 +21,8 @@ from tailrace.sim.run import Instance
 from tailrace.workloads.workload import Workload
 
 from .oracles import AA, ORACLES, QBA
-from .reference import Machine, Oracle, Reference, Req, Work
+from .planner import Machine, Oracle, Req, Work
+from .reference import Reference
 from .sink import Sink, SinkOracle, SinkParams
 
 TICK = 2.0**-10

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .reference import INF, Oracle, Reference, Req
+from .planner import INF, Oracle, Req
+from .reference import Reference
 
 
 class Keyed(Oracle):

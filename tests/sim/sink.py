@@ -11,7 +11,8 @@ from tailrace.params import P
 from tailrace.registry import POLICIES
 from tailrace.table import I8, Columns, allocate
 
-from .reference import INF, Oracle, Reference, Req
+from .planner import INF, Oracle, Req
+from .reference import Reference
 
 
 class SinkParams(NamedTuple):

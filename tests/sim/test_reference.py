@@ -12,7 +12,8 @@ from tailrace.sim.instance import DRAINED, STUCK
 from tailrace.sim.run import Instance
 
 from .cases import NAMES, TICK, Case, draw
-from .reference import Reference, Step
+from .planner import Step
+from .reference import Reference
 from .sink import SinkOracle
 
 
