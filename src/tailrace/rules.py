@@ -63,7 +63,8 @@ class EngineRules:
     """Who yields KV: the last in run order, or the policy's ``victim``."""
     evict: Literal["recompute", "swap"] = "recompute"
     may_preempt_at_cap: bool = False
-    """A waiting request may take the place of a running one at the sequence cap."""
+    """A waiting request may take the place of a running one at the sequence cap, and the KV it needs
+    with it."""
     may_preempt_for_kv: bool = False
     """A waiting request may take the KV of running ones. Here and at the cap: of those that it
     outranks and that ``may_preempt`` gives it, once they are known to suffice."""

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from tailrace._jit import ENABLED, entry, kernel, where
-from tailrace.schedule import prefix
-from tailrace.schedule.prefix import Blocks, build_blocks, counted
+from tailrace.schedule import blocks, prefix
+from tailrace.schedule.blocks import Blocks, counted, find
+from tailrace.schedule.prefix import build_blocks
 
 BLOCK = 4
 """Tokens."""
@@ -178,7 +179,7 @@ def check(b: Blocks, slow: Slow) -> None:
 def check_searches(b: Blocks) -> None:
     """No name lies behind a gap, where it would not be found."""
     for slot in np.flatnonzero(b.table).tolist():
-        assert prefix._find(b, int(b.nodes.name[b.table[slot]])) == slot
+        assert find(b, int(b.nodes.name[b.table[slot]])) == slot
 
 
 class Load:
@@ -323,7 +324,7 @@ def test_searches_stay_short() -> None:
         prefix.seal(b, row, usable // 80)
     last = len(b.table) - 1
     slots = np.flatnonzero(b.table)
-    steps = [(int(slot) - prefix._home(b, int(b.nodes.name[b.table[slot]]))) & last for slot in slots]
+    steps = [(int(slot) - blocks._home(b, int(b.nodes.name[b.table[slot]]))) & last for slot in slots]
     assert len(steps) == usable
     assert np.mean(steps) < 0.4
     assert max(steps) < 30

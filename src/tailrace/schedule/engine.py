@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from .. import rules as rl
 from .._jit import columns
 from ..table import F8, I8, Columns, RequestTable, allocate, dtype_of
-from .prefix import counted
+from .blocks import counted
 
 __all__ = ["Core", "Cursor", "Engine", "Item", "PlanTotals", "RowState", "build"]
 
@@ -188,7 +188,7 @@ class Engine(NamedTuple):
     """(slots · m) items; a step under way owns ``m`` of them."""
     cursor: Any
     blocks: Any
-    """`prefix.Blocks` with a prefix cache, else `prefix.Counted`."""
+    """`blocks.Blocks` with a prefix cache, else `blocks.Counted`."""
     state: Any
     scratch: Any
     cost: Any

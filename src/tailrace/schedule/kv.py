@@ -1,8 +1,8 @@
 """KV blocks: how many a piece of work takes, and whether a waiting request may start.
 
-Without a prefix cache blocks are counted, not named: one is as good as another. With one,
-`prefix.Blocks` implements the generics here, which otherwise do nothing. A host tier would
-enter here, as a second count a row and a second free count.
+Without a prefix cache blocks are counted, not named: one is as good as another, and the
+generics here do nothing; `prefix` implements them for `blocks.Blocks`. A host tier would enter
+here, as a second count a row and a second free count.
 """
 
 from __future__ import annotations

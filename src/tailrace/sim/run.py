@@ -18,7 +18,8 @@ from ..latency import Latency
 from ..params import show
 from ..rules import EngineRules, merge
 from ..schedule import engine as eng
-from ..schedule import prefix
+from ..schedule.blocks import Blocks
+from ..schedule.prefix import build_blocks
 from ..workloads.prefix import engine_ids
 from ..workloads.workload import Workload
 from . import instance, record
@@ -118,7 +119,7 @@ def settle(
     return rules, kv_tokens
 
 
-def _blocks(w: Workload, rules: EngineRules, limits: eng.Limits) -> prefix.Blocks:
+def _blocks(w: Workload, rules: EngineRules, limits: eng.Limits) -> Blocks:
     """The named blocks of an engine with prefix cache, with what the workload says of its prompts."""
     size, usable = rules.block_tokens, limits.kv_tokens // rules.block_tokens
     ids, offsets = np.zeros(0, dtype=np.int64), np.zeros(max(len(w), 1) + 1, dtype=np.int64)
@@ -126,7 +127,7 @@ def _blocks(w: Workload, rules: EngineRules, limits: eng.Limits) -> prefix.Block
         ids, offsets = engine_ids(w.prefix, w.prompt_tokens, size)
     longest = int((w.prompt_tokens + w.output_tokens).max()) // size + 1 if len(w) else 1
     seats = min(limits.max_seqs or len(w), len(w), usable)
-    return prefix.build_blocks(max(len(w), 1), max(seats, 1), min(longest, usable), usable, size, ids, offsets)
+    return build_blocks(max(len(w), 1), max(seats, 1), min(longest, usable), usable, size, ids, offsets)
 
 
 class Instance:
