@@ -40,7 +40,7 @@ def test_nothing_is_lost(policy: str, in_flight: int, prefix_cache: bool) -> Non
         elif kind < 0.18 and scheduler.running and offline.under_way == 0:
             victim = scheduler.running.pop()
             scheduler._preempt_request(victim, offline.now)
-            scheduler.note_preempted(victim.request_id)
+            scheduler.host.note({}, {}, [victim.request_id], offline.now)
         elif offline.busy:
             step = offline.schedule()
             if offline.under_way == in_flight or (offline.under_way and step is None):

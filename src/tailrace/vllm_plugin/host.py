@@ -20,7 +20,7 @@ from ..errors import UserError
 from ..hooks import ABORTED, Policy
 from ..rules import EngineRules
 from ..schedule.engine import Limits, build
-from ..table import FREE
+from ..table import FREE, allocate
 from . import mirror
 
 __all__ = ["Cache", "Decision", "PolicyHost", "Step"]
@@ -125,7 +125,7 @@ class PolicyHost:
         """Waiting requests that found the table full."""
         self._fast: dict[Entry, Any] = {}
         """Compiled code by entry. It checks no types: ints, floats and C-ordered int64 arrays only."""
-        self._found = np.zeros(len(mirror.FOUND), dtype=np.int64)
+        self._found, self._finds = allocate(mirror.Found, 1)
         self._page = np.zeros(PAGE, dtype=np.int64)
         self._forget()
 
@@ -216,21 +216,17 @@ class PolicyHost:
 
     # ── a step ───────────────────────────────────────────────────────────────────────
 
-    def decide(self, running: Sequence[Any], free_blocks: int, now: float, places: int | None = None) -> Decision:
+    def decide(self, running: Sequence[Any], free_blocks: int, now: float, taken: int = 0) -> Decision:
         """Plan the next step; changes nothing but the order of the running.
 
-        ``places``: how many may run at once now, where it is fewer than ever.
+        ``taken``: places that requests hold which neither run nor wait (sessions between inputs).
         """
-        count, most = self._running[0], self._places if places is None else places
+        count = self._running[0]
         if len(running) != count or (count and running[-1].tailrace_row != self._run_rows[count - 1]):
             self._settle(running)
-        self._found[5] = 0
-        self._run(mirror.decide, free_blocks, most, now, self._found)
-        if self._told is not None:
-            self._forget_cache()
-            while self._ask_cache():
-                self._run(mirror.decide, free_blocks, most, now, self._found)
-        displaced, admitted, unserved, items, most, reordered, apart = self._found.tolist()
+        self._found["reordered"] = 0
+        self._plan(free_blocks, self._places - taken, now)
+        displaced, admitted, unserved, items, most, reordered, apart = self._found[0].item()
         seats, at, order, gone, gaining = self._seats, self.requests, None, NOBODY, NOBODY
         front = self._at(seats.admitted[:admitted].tolist()) if admitted else []
         if unserved >= 0:
@@ -245,6 +241,14 @@ class PolicyHost:
             most = 0  # somebody runs whom the plan does not know
         tokens = None if apart else self._planned[:items].tolist()
         return Decision(order, gone, gaining, front, most or None, tokens, now)
+
+    def _plan(self, free_blocks: int, places: int, now: float) -> None:
+        """Plan until all is known that the prefix cache has to say of it."""
+        self._run(mirror.decide, free_blocks, places, now, self._finds)
+        if self._told is not None:
+            self._forget_cache()
+            while self._ask_cache():
+                self._run(mirror.decide, free_blocks, places, now, self._finds)
 
     def _settle(self, running: Sequence[Any]) -> None:
         pairs = [(r.tailrace_row, r.num_computed_tokens) for r in running if r.tailrace_row >= 0]
@@ -262,7 +266,7 @@ class PolicyHost:
         there was anything to ask; the plan is then made anew."""
         assert self._told is not None
         assert self._cache is not None
-        displaced, admitted, unserved = self._found[:3].tolist()
+        displaced, admitted, unserved, *_ = self._found[0].item()
         starts = {*self._seats.admitted[:admitted].tolist(), unserved} - self._known - {-1}
         losers = set(self._seats.evicted[:displaced].tolist()) - self._known
         for row in starts:
@@ -308,7 +312,7 @@ class PolicyHost:
             list(tokens.values()) == decision.tokens
             and len(preempted) == len(decision.displaced)
             and all(request.request_id in preempted for request in decision.displaced)
-            and len(admitted) == self._found[1]
+            and len(admitted) == self._found["admitted"][0]
             and [request.request_id for request in decision.front[: len(admitted)]] == list(admitted)
         ):
             items = np.empty((4, len(tokens)), dtype=np.int64)

@@ -7,7 +7,7 @@ in vLLM. The true output length is not known here: ``output_tokens`` is the long
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +18,11 @@ from ..schedule.batch import plan, unmark
 from ..schedule.engine import LAST, PART, STEADY
 from ..schedule.kv import blocks_for
 from ..schedule.moves import requeue, start, suspend
+from ..schedule.rank import refresh
 from ..schedule.waiting import add, discard, next_waiting
-from ..table import DECODE, DONE, FREE, PREFILL, WAITING
+from ..table import DECODE, DONE, FREE, I8, PREFILL, WAITING, Columns
 
-__all__ = ["FOUND", "arrive", "carry_out", "commit", "complete", "decide", "more", "remove"]
+__all__ = ["Found", "arrive", "carry_out", "commit", "complete", "decide", "more", "remove"]
 __all__ += ["settle", "told", "victims"]
 
 
@@ -89,13 +90,31 @@ def settle(e: Any, running: Any) -> None:
     e.core.running[0] = count
 
 
+class Found(Columns):
+    """What `decide` finds: one row."""
+
+    displaced: I8
+    """How many of ``seats.evicted`` are to be displaced, each for ``seats.gain``."""
+    admitted: I8
+    """How many start: ``seats.admitted``."""
+    unserved: I8
+    """The waiting row that is next, or -1."""
+    items: I8
+    """Items of the plan."""
+    most_tokens: I8
+    """The policy's limit of the step, 0 = none; one in seconds is as many tokens as the plan holds."""
+    reordered: I8
+    """1 once the running (``seats.run``) have changed places; the caller sets it back."""
+    apart: I8
+    """How many of those that will hold a place get nothing in this step, or lose it for want of KV:
+    then the live engine's own account of the step counts."""
+
+
 @entry
 def decide(e: Any, free_blocks: int, places: int, now: float, found: Any) -> None:
-    """Plan the step and apply nothing but the order of the running.
+    """Plan the step and apply nothing but the order of the running. Writes ``found``, a `Found`.
 
-    ``places``: how many may run at once now. ``found``: see `FOUND`. The displaced are
-    ``seats.evicted``, each for ``seats.gain``; then ``seats.admitted``, and ``seats.run`` is in the
-    policy's order.
+    ``places``: how many may run at once now.
     """
     core, p = e.core, e.plan
     core.free_blocks[0], core.max_seqs[0] = free_blocks, places
@@ -106,20 +125,14 @@ def decide(e: Any, free_blocks: int, places: int, now: float, found: Any) -> Non
     for i in range(core.running[0]):
         if e.seats.run[i] != e.seats.order[i]:
             e.seats.run[i] = e.seats.order[i]
-            found[5] = 1  # stays when the step is planned again
-    found[0] = 0 if p.pressure[0] > 0 else p.evicted[0]
-    found[1], found[2], found[3] = p.admitted[0], p.unserved[0], p.items[0]
+            found.reordered[0] = 1
+    found.displaced[0] = 0 if p.pressure[0] > 0 else p.evicted[0]
+    found.admitted[0], found.unserved[0], found.items[0] = p.admitted[0], p.unserved[0], p.items[0]
     budget = tokens if p.timed[0] else p.budget[0] + tokens
-    found[4] = 0 if budget >= core.token_budget[0] else budget if budget > 1 else 1
-    found[6] = core.running[0] - p.evicted[0] + p.admitted[0] - p.items[0] + p.pressure[0]
+    found.most_tokens[0] = 0 if budget >= core.token_budget[0] else budget if budget > 1 else 1
+    kept = core.running[0] - p.evicted[0] + p.admitted[0]
+    found.apart[0] = kept - p.items[0] + p.pressure[0]
     unmark(e, 0)
-
-
-FOUND: Final = ("displaced", "admitted", "unserved", "items", "most_tokens", "reordered", "apart")
-"""What `decide` finds: counts of rows; the waiting row that is next or -1; items of the plan; the
-policy's limit of the step in tokens (a limit in seconds is as many as the plan holds), 0 for
-none; whether the running changed places; and how many of those that will hold a place get
-nothing in this step or lose it for want of KV (then vLLM's own account of the step counts)."""
 
 
 @entry
@@ -163,6 +176,8 @@ def commit(e: Any, items: Any, admitted: Any, preempted: Any, now: float) -> Non
     ``admitted``: (row, tokens found computed), in order; ``preempted``: rows that lost their KV."""
     for row in preempted:
         _suspend(e, row, now)
+    for i in range(admitted.shape[1]):  # the plan may not have looked at them
+        refresh(e, admitted[0, i], now)
     for i in range(admitted.shape[1]):
         _start(e, admitted[0, i], admitted[1, i], now)
     _compute(e, items)

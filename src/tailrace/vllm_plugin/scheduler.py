@@ -1,6 +1,6 @@
 """The scheduler class vLLM loads: its own, with a tailrace policy's order.
 
-The one file tied to vLLM's version. Five methods are overridden; KV, prefix cache, LoRA,
+The one file tied to vLLM's version. Six methods are overridden; KV, prefix cache, LoRA,
 structured output, speculative decoding, connectors and aborts stay vLLM's.
 """
 
@@ -82,7 +82,6 @@ class _Tailrace:
         self._classes = Classes(found.get("classes"))
         self._whole = rules.order_scope == "all"
         self._by_hook = rules.victim == "hook"
-        self._places = limits(self).max_seqs
         self._puts_aside = hasattr(self, "skipped_waiting")
         self._min_service_tokens = service_tokens(found)
         self.displaced, self.in_vain = 0, 0
@@ -127,17 +126,13 @@ class _Tailrace:
             self.host.note({}, {}, lost, self.clock())
         return done
 
-    def note_preempted(self, name: str) -> None:
-        """A running request was preempted between steps, by somebody else's hand."""
-        self.host.note({}, {}, [name], self.clock())
-
     def schedule(self, *args: Any, **kwargs: Any) -> Any:
         now = self.clock()
         if self._puts_aside:
             self._gather()
         free = self.kv_cache_manager.block_pool.get_num_free_blocks()  # type: ignore[attr-defined]
-        places = self._places - getattr(self, "num_waiting_for_streaming_input", 0)
-        decision = self.host.decide(self.running, free, now, places)  # type: ignore[has-type]
+        resting = self.num_waiting_for_streaming_input  # type: ignore[attr-defined]
+        decision = self.host.decide(self.running, free, now, resting)  # type: ignore[has-type]
         if decision.running is not None:
             self.running = decision.running
         gone = self._displace(decision, *args, **kwargs) if decision.displaced else ()
