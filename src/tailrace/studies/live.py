@@ -65,6 +65,7 @@ class Burst:
 
 
 BURST: Final = Burst()
+ALIKE: Final[dict[str, Any]] = {"long_output": (60, 120), "short_output": (60, 120), "long_prompt": 32}
 
 
 def plan(burst: Burst) -> list[Ask]:
@@ -160,10 +161,13 @@ def pair(burst: Burst, settings: dict[str, dict[str, Any] | None], count: int) -
     """Saturated output tokens a second against stock, ``count`` pairs a policy; rows.
 
     All engines share a process and step in turn (`online.serve`). Each pair is a burst of its
-    own seed in which all requests come at once; what counts is the time while every seat is taken.
+    own seed in which all requests come at once, and what counts is the time while every seat is
+    taken. Those called long are no longer than the others: a step over longer contexts takes
+    longer, so an order that gathers the long ones would look slow or fast for its order's sake.
     """
     names = [STOCK, *(name for name in settings if name != STOCK)]
-    bursts = [replace(burst, over_steps=0, seed=burst.seed + number) for number in range(count)]
+    alike = replace(burst, over_steps=0, **ALIKE)
+    bursts = [replace(alike, seed=burst.seed + number) for number in range(count)]
     ratios: dict[tuple[str, str], list[float]] = {}
     for stock, *others in run(bursts, [settings.get(name) for name in names]):
         for name, served in zip(names[1:], others, strict=True):

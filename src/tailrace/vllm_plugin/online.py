@@ -25,6 +25,8 @@ __all__ = ["Ask", "Served", "serve"]
 
 MAX_MODEL_LEN = 2048
 TOKEN_BUDGET = 512
+TURN = 50
+"""Engine steps until the next engine has its turn."""
 # The CPU build's attention needs heads of at least 64.
 LLAMA = {**TINY_LLAMA, "hidden_size": 128, "num_attention_heads": 2, "num_key_value_heads": 2}
 
@@ -148,8 +150,10 @@ class _Run:
 def serve(bursts: list[list[Ask]], max_seqs: int, plugins: list[dict[str, Any] | None]) -> list[list[Served]]:
     """Each burst, one after another, by an engine a plugin; what each of them saw, by burst.
 
-    Several engines take their steps in turn, forwards and backwards, so that whatever else the
-    machine does falls on all alike: then only ``busy_s`` is an engine's own time.
+    Several engines take turns of some steps, forwards and backwards, so that whatever else the
+    machine does falls on all alike: then only ``busy_s`` is an engine's own time. Not step by
+    step: each would then find the processor's caches full of another's data, as no engine that
+    is alone does.
     """
     from vllm.platforms import current_platform
 
@@ -165,8 +169,9 @@ def serve(bursts: list[list[Ask]], max_seqs: int, plugins: list[dict[str, Any] |
         turn = list(runs)
         while not all(run.over for run in runs):
             for run in turn:
-                if not run.over:
-                    run.step()
+                for _ in range(TURN):
+                    if not run.over:
+                        run.step()
             turn.reverse()
         found.append([run.found for run in runs])
     return found
