@@ -31,8 +31,11 @@ import numba.core.errors
 import numpy as np
 from numba.extending import overload, register_jitable
 
+from ._bound import Bound
+
 __all__ = [
     "ENABLED",
+    "Bound",
     "CompileError",
     "Entry",
     "cache_root",
@@ -50,7 +53,16 @@ F = TypeVar("F", bound=Callable[..., Any])
 ENABLED: bool = not numba.config.DISABLE_JIT
 """False when ``NUMBA_DISABLE_JIT`` is set: everything below then runs as plain Python."""
 
-_KERNEL_PATHS: tuple[str, ...] = ("_jit.py", "table.py", "rules.py", "hooks.py", "policies", "schedule", "latency")
+_KERNEL_PATHS: tuple[str, ...] = (
+    "_jit.py",
+    "_bound.py",
+    "table.py",
+    "rules.py",
+    "hooks.py",
+    "policies",
+    "schedule",
+    "latency",
+)
 _KERNEL_PATHS += ("sim/apply.py", "sim/instance.py", "sim/record.py")
 _LEAN: dict[str, Any] = {"no_cfunc_wrapper": True, "no_cpython_wrapper": True}
 _implementations: dict[str, dict[type, Callable[..., Any]]] = {}
@@ -273,35 +285,45 @@ class Entry:
         """The callable for calls that involve ``classes`` (their foreign sources key the cache)."""
         if not ENABLED:
             return self.py_func
-        extra = tuple(source for cls in classes for source in _sources.get(cls, ()))
-        if extra not in self._compiled:
-            self._compiled[extra] = self._dispatcher(extra)
-        dispatcher = self._compiled[extra]
+        extra = self._extra(classes)
+        dispatcher = self._of(extra)
         if classes and (extra, classes) in self._known:
             return cast(Callable[..., Any], dispatcher)
 
         def first(*args: Any) -> Any:
-            try:
-                with _one_at_a_time(extra, self.py_func.__name__, classes), _compiling():
-                    dispatcher.compile(tuple(numba.typeof(arg) for arg in args))
-            except numba.core.errors.NumbaError as error:
-                raise CompileError(_reason(str(error), extra or source_files())) from None
+            self._compile(dispatcher, classes, tuple(map(numba.typeof, args)))
             self._known.add((extra, classes))
             return dispatcher(*args)
 
         return first
 
-    def fixed(self, classes: tuple[type, ...], args: tuple[Any, ...]) -> Callable[..., Any]:
-        """The code compiled for the types of ``args`` alone, without numba's look at every
-        argument (12 µs for an engine; the call itself takes a third of one).
+    def bound(self, classes: tuple[type, ...], engine: Bound, args: tuple[Any, ...]) -> Callable[..., Any]:
+        """The code compiled for ``engine``'s address and the types of ``args``, without numba's look at
+        every argument and into every array, which for an engine takes longer than most kernels do.
 
         The caller promises arguments of these very types, dtype and layout included: with
-        others it reads garbage. `on` must have been called with ``args`` before.
+        others it reads garbage.
         """
-        if not ENABLED:
-            return self.py_func
-        dispatcher: Any = self.on(*classes)
-        return cast(Callable[..., Any], dispatcher.get_overload(tuple(numba.typeof(arg) for arg in args)))
+        dispatcher, signature = self._of(self._extra(classes)), (engine.type, *map(numba.typeof, args))
+        self._compile(dispatcher, classes, signature)
+        return cast(Callable[..., Any], dispatcher.get_overload(signature))
+
+    @staticmethod
+    def _extra(classes: tuple[type, ...]) -> tuple[str, ...]:
+        return tuple(source for cls in classes for source in _sources.get(cls, ()))
+
+    def _of(self, extra: tuple[str, ...]) -> Any:
+        if extra not in self._compiled:
+            self._compiled[extra] = self._dispatcher(extra)
+        return self._compiled[extra]
+
+    def _compile(self, dispatcher: Any, classes: tuple[type, ...], signature: tuple[Any, ...]) -> None:
+        extra = self._extra(classes)
+        try:
+            with _one_at_a_time(extra, self.py_func.__name__, classes), _compiling():
+                dispatcher.compile(signature)
+        except numba.core.errors.NumbaError as error:
+            raise CompileError(_reason(str(error), extra or source_files())) from None
 
     def _dispatcher(self, extra: tuple[str, ...]) -> Any:
         # Kernels neither allocate nor hold references, so numba's reference counts (an

@@ -200,7 +200,7 @@ def test_a_request_that_left_while_its_step_ran() -> None:
     _arrive(host, "a", 0.0)
     step = host.note({"a": 10}, {"a": 0}, [], 0.0)
     host.remove("a", hooks.ABORTED, 0.5)
-    assert [request.is_finished() for request in host.requests_of(step)] == [False]
+    assert [request.request_id for request in host.requests_of(step)] == [""]
     host.complete(step, [1], [10], [True], 1.0)
     assert host.rows == {}
     assert len(host._free) == 64

@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import SimpleNamespace
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._jit import Entry
+from .._jit import ENABLED, Bound, Entry
 from ..errors import UserError
 from ..hooks import ABORTED, Policy
 from ..rules import EngineRules
@@ -38,8 +38,10 @@ NOBODY: Final[list[Any]] = []
 NO_PAIRS: Final[I8] = np.zeros((2, 0), dtype=np.int64)
 
 
-class Decision(NamedTuple):
-    """What the planner wants of the next step."""
+class Decision:
+    """What the planner wants of the next step; it stands until the next one is planned."""
+
+    __slots__ = ("displaced", "front", "gaining", "most_tokens", "now", "running", "starting", "tokens")
 
     running: list[Any] | None
     """The running in the policy's order; None = as they are."""
@@ -49,6 +51,8 @@ class Decision(NamedTuple):
     """For each of them, the waiting request it yields to."""
     front: list[Any]
     """The first of the waiting; `PolicyHost.more` has the rest."""
+    starting: int
+    """How many of these start."""
     most_tokens: int | None
     """The policy's limit of the step."""
     tokens: list[int] | None
@@ -56,12 +60,19 @@ class Decision(NamedTuple):
     now: float
 
 
-class Step(NamedTuple):
+class Step:
     """A step under way, as noted when it was scheduled."""
 
+    __slots__ = ("began_s", "count", "items")
     items: I8
     """(row, tokens, kind, seq) a column."""
+    count: int
+    """How many columns are in use."""
     began_s: float
+
+    def __init__(self, columns: int) -> None:
+        self.items = np.empty((4, columns), dtype=np.int64)
+        self.count = columns
 
 
 class Cache(Protocol):
@@ -89,14 +100,19 @@ class _Empty:
 class _Gone:
     """Stands in for a request that has left while its step ran."""
 
-    request_id, tailrace_row, status, num_output_tokens, num_computed_tokens = "", -1, None, 0, 0
-
-    def is_finished(self) -> bool:
-        """It has been dealt with."""
-        return False
+    request_id, tailrace_row, status, num_computed_tokens = "", -1, 0, 0
+    _output_token_ids = ()
 
 
 GONE: Final = _Gone()
+
+
+def _as_decided(decision: Decision, admitted: Mapping[str, int], preempted: Collection[str]) -> bool:
+    if len(preempted) != len(decision.displaced) or len(admitted) != decision.starting:
+        return False
+    if preempted and not all(request.request_id in preempted for request in decision.displaced):
+        return False
+    return not admitted or [request.request_id for request in decision.front[: len(admitted)]] == list(admitted)
 
 
 class PolicyHost:
@@ -125,25 +141,32 @@ class PolicyHost:
         """Waiting requests that found the table full."""
         self._fast: dict[Entry, Any] = {}
         """Compiled code by entry. It checks no types: ints, floats and C-ordered int64 arrays only."""
-        self._found, self._finds = allocate(mirror.Found, 1)
+        found, self._finds = allocate(mirror.Found, 1)
+        self._found: I8 = found.view(np.int64)
         self._page = np.zeros(PAGE, dtype=np.int64)
+        self._decision = Decision()
+        self._idle: list[Step] = []
+        """Steps that have ended, to be used again: a fresh array costs as much as a kernel."""
         self._forget()
 
     def _forget(self) -> None:
         """Start afresh: no rows, and the policy's memory as new."""
         self._told = mirror.told(self._parts[0]) if self._cache else None
         self.engine, buffers = build(*self._parts, self._told)
-        self._classes = (type(self.params), type(self.engine.cost), type(self.engine.blocks))
+        self._kinds = (type(self.params), type(self.engine.cost), type(self.engine.blocks))
+        self._bound = Bound(self.engine) if ENABLED else None
+        self._handle = self._bound.address if self._bound else self.engine
         self.records = buffers.table
         self._rows_state = buffers.rows
         seats = self.engine.seats
-        self._seats = SimpleNamespace(admitted=seats.admitted, evicted=seats.evicted, gain=seats.gain)
-        self._run_rows, self._running, self._planned = seats.run, buffers.core["running"], self.engine.items.tokens
+        self._seats = SimpleNamespace(run=seats.run, admitted=seats.admitted, evicted=seats.evicted, gain=seats.gain)
+        self._planned = self.engine.items.tokens
         capacity = len(self.records)
         self.rows: dict[str, int] = {}
         self.requests: list[Any] = [GONE] * capacity
         self._free = list(range(capacity - 1, -1, -1))
         self._seq, self._places = 1, int(buffers.core["max_seqs"][0])
+        self._ended = np.empty((3, self._places), dtype=np.int64)
 
     def warm(self) -> None:
         """Compile every hook now rather than under the first requests' feet."""
@@ -165,11 +188,10 @@ class PolicyHost:
 
     def _run(self, kernel: Entry, *args: Any) -> Any:
         fast = self._fast.get(kernel)
-        if fast is not None:
-            return fast(self.engine, *args)
-        result = kernel.on(*self._classes)(self.engine, *args)
-        self._fast[kernel] = kernel.fixed(self._classes, (self.engine, *args))
-        return result
+        if fast is None:
+            fast = kernel.bound(self._kinds, self._bound, args) if self._bound else kernel.py_func
+            self._fast[kernel] = fast
+        return fast(self._handle, *args)
 
     # ── what happens to requests ─────────────────────────────────────────────────────
 
@@ -221,34 +243,36 @@ class PolicyHost:
 
         ``taken``: places that requests hold which neither run nor wait (sessions between inputs).
         """
-        count = self._running[0]
-        if len(running) != count or (count and running[-1].tailrace_row != self._run_rows[count - 1]):
-            self._settle(running)
-        self._found["reordered"] = 0
-        self._plan(free_blocks, self._places - taken, now)
-        displaced, admitted, unserved, items, most, reordered, apart = self._found[0].item()
+        last = running[-1].tailrace_row if running else -1
+        self._plan(running, last, free_blocks, self._places - taken, now)
+        displaced, admitted, unserved, items, most, reordered, apart, known = self._found.tolist()
         seats, at, order, gone, gaining = self._seats, self.requests, None, NOBODY, NOBODY
         front = self._at(seats.admitted[:admitted].tolist()) if admitted else []
         if unserved >= 0:
             front.append(at[unserved])
         if reordered:
-            order = self._at(self._run_rows[: self._running[0]].tolist())
-            if len(order) < len(running):
+            order = self._at(seats.run[:known].tolist())
+            if known < len(running):
                 order += [request for request in running if request.tailrace_row < 0]
         if displaced:
             gone, gaining = self._at(seats.evicted[:displaced].tolist()), self._at(seats.gain[:displaced].tolist())
-        if len(running) != self._running[0]:
+        if known != len(running):
             most = 0  # somebody runs whom the plan does not know
         tokens = None if apart else self._planned[:items].tolist()
-        return Decision(order, gone, gaining, front, most or None, tokens, now)
+        decision = self._decision
+        decision.running, decision.displaced, decision.gaining, decision.front = order, gone, gaining, front
+        decision.starting, decision.most_tokens, decision.tokens, decision.now = admitted, most or None, tokens, now
+        return decision
 
-    def _plan(self, free_blocks: int, places: int, now: float) -> None:
+    def _plan(self, running: Sequence[Any], last: int, free_blocks: int, places: int, now: float) -> None:
         """Plan until all is known that the prefix cache has to say of it."""
-        self._run(mirror.decide, free_blocks, places, now, self._finds)
+        if not self._run(mirror.decide, len(running), last, free_blocks, places, now, self._finds):
+            self._settle(running)
+            self._run(mirror.decide, -1, -1, free_blocks, places, now, self._finds)
         if self._told is not None:
             self._forget_cache()
             while self._ask_cache():
-                self._run(mirror.decide, free_blocks, places, now, self._finds)
+                self._run(mirror.decide, -1, -1, free_blocks, places, now, self._finds)
 
     def _settle(self, running: Sequence[Any]) -> None:
         pairs = [(r.tailrace_row, r.num_computed_tokens) for r in running if r.tailrace_row >= 0]
@@ -266,7 +290,7 @@ class PolicyHost:
         there was anything to ask; the plan is then made anew."""
         assert self._told is not None
         assert self._cache is not None
-        displaced, admitted, unserved, *_ = self._found[0].item()
+        displaced, admitted, unserved, *_ = self._found.tolist()
         starts = {*self._seats.admitted[:admitted].tolist(), unserved} - self._known - {-1}
         losers = set(self._seats.evicted[:displaced].tolist()) - self._known
         for row in starts:
@@ -308,17 +332,12 @@ class PolicyHost:
     ) -> Step:
         """A step is scheduled: tokens a request, who started (with the tokens found computed),
         and who lost KV; nearly always as was decided, which is cheap to see."""
-        if (
-            list(tokens.values()) == decision.tokens
-            and len(preempted) == len(decision.displaced)
-            and all(request.request_id in preempted for request in decision.displaced)
-            and len(admitted) == self._found["admitted"][0]
-            and [request.request_id for request in decision.front[: len(admitted)]] == list(admitted)
-        ):
-            items = np.empty((4, len(tokens)), dtype=np.int64)
+        if list(tokens.values()) == decision.tokens and _as_decided(decision, admitted, preempted):
+            step = self._idle.pop() if self._idle else Step(self._places)
+            step.count, step.began_s = len(tokens), decision.now
             found = np.array(list(admitted.values()), dtype=np.int64) if admitted else NO_ROWS
-            self._run(mirror.carry_out, items, found, decision.now)
-            return Step(items, decision.now)
+            self._run(mirror.carry_out, step.items, step.count, found, decision.now)
+            return step
         return self.note(tokens, admitted, preempted, decision.now)
 
     def note(
@@ -329,10 +348,11 @@ class PolicyHost:
         names = [name for name in tokens if name in rows]
         for name in tokens.keys() & self._unranked.keys():
             del self._unranked[name]  # it runs, unranked to its end
-        items = np.empty((4, len(names)), dtype=np.int64)
-        items[0], items[1] = [rows[name] for name in names], [tokens[name] for name in names]
-        self._run(mirror.commit, items, self._pairs(admitted.items()), self._lost(preempted), now)
-        return Step(items, now)
+        step = Step(len(names))
+        step.items[0], step.items[1] = [rows[name] for name in names], [tokens[name] for name in names]
+        self._run(mirror.commit, step.items, self._pairs(admitted.items()), self._lost(preempted), now)
+        step.began_s = now
+        return step
 
     def _pairs(self, admitted: Iterable[tuple[str, int]]) -> I8:
         found = [(self.rows[name], computed) for name, computed in admitted if name in self.rows]
@@ -344,17 +364,21 @@ class PolicyHost:
 
     def requests_of(self, step: Step) -> list[Any]:
         """The requests of a step under way; a stand-in for those that have left."""
-        return self._at(step.items[0].tolist())
+        return self._at(step.items[0, : step.count].tolist())
 
     def complete(
         self, step: Step, outputs: Sequence[int], computed: Sequence[int], finished: Sequence[bool], now: float
     ) -> None:
         """A step ended. Of each of its requests: output tokens so far, tokens computed, and
         whether it has finished."""
-        ended = np.empty((3, step.items.shape[1]), dtype=np.int64)
-        ended[0], ended[1], ended[2] = outputs, computed, finished
-        self._run(mirror.complete, step.items, ended, now - step.began_s, now)
+        count, ended = step.count, self._ended
+        if count > ended.shape[1]:
+            ended = np.empty((3, count), dtype=np.int64)
+        ended[0, :count], ended[1, :count], ended[2, :count] = outputs, computed, finished
+        self._run(mirror.complete, step.items, count, ended, now - step.began_s, now)
         if any(finished):
-            for row in step.items[0, ended[2] == 1].tolist():
+            for row in step.items[0, :count][ended[2, :count] == 1].tolist():
                 if row >= 0:
                     self._release(self.requests[row].request_id, now)
+        if step.items.shape[1] == self._places:
+            self._idle.append(step)

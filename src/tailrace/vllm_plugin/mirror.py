@@ -104,19 +104,27 @@ class Found(Columns):
     most_tokens: I8
     """The policy's limit of the step, 0 = none; one in seconds is as many tokens as the plan holds."""
     reordered: I8
-    """1 once the running (``seats.run``) have changed places; the caller sets it back."""
+    """1 if the running (``seats.run``) have changed places."""
     apart: I8
     """How many of those that will hold a place get nothing in this step, or lose it for want of KV:
     then the live engine's own account of the step counts."""
+    running: I8
+    """How many run, by the mirror's account."""
 
 
 @entry
-def decide(e: Any, free_blocks: int, places: int, now: float, found: Any) -> None:
+def decide(e: Any, count: int, last: int, free_blocks: int, places: int, now: float, found: Any) -> int:
     """Plan the step and apply nothing but the order of the running. Writes ``found``, a `Found`.
 
-    ``places``: how many may run at once now.
+    ``count``, ``last``: how many run and the row of the last. If the mirror's account is another,
+    nothing is done and the answer is 0: `settle` then, and ask again. A ``count`` below 0 plans the
+    same step once more. ``places``: how many may run at once now.
     """
     core, p = e.core, e.plan
+    if count >= 0:
+        found.reordered[0] = 0
+        if count != core.running[0] or (count > 0 and last != e.seats.run[count - 1]):
+            return 0
     core.free_blocks[0], core.max_seqs[0] = free_blocks, places
     plan(e, 0, now)
     tokens = 0
@@ -132,7 +140,9 @@ def decide(e: Any, free_blocks: int, places: int, now: float, found: Any) -> Non
     found.most_tokens[0] = 0 if budget >= core.token_budget[0] else budget if budget > 1 else 1
     kept = core.running[0] - p.evicted[0] + p.admitted[0]
     found.apart[0] = kept - p.items[0] + p.pressure[0]
+    found.running[0] = core.running[0]
     unmark(e, 0)
+    return 1
 
 
 @entry
@@ -158,16 +168,16 @@ def victims(e: Any, rows: Any, costs: Any, now: float) -> None:
 
 
 @entry
-def carry_out(e: Any, items: Any, found: Any, now: float) -> None:
-    """The plan last made is what the live engine does. ``items``, all to fill in: (row, tokens,
-    kind, seq) a column; ``found``: tokens that the admitted were found to have computed."""
-    for i in range(items.shape[1]):
+def carry_out(e: Any, items: Any, count: int, found: Any, now: float) -> None:
+    """The plan last made is what the live engine does. ``items``, its first ``count`` columns to fill
+    in: (row, tokens, kind, seq); ``found``: tokens that the admitted were found to have computed."""
+    for i in range(count):
         items[0, i], items[1, i] = e.items.row[i], e.items.tokens[i]
     for i in range(e.plan.evicted[0]):
         _suspend(e, e.seats.evicted[i], now)
     for i in range(found.shape[0]):
         _start(e, e.seats.admitted[i], found[i], now)
-    _compute(e, items)
+    _compute(e, items, count)
 
 
 @entry
@@ -180,7 +190,7 @@ def commit(e: Any, items: Any, admitted: Any, preempted: Any, now: float) -> Non
         refresh(e, admitted[0, i], now)
     for i in range(admitted.shape[1]):
         _start(e, admitted[0, i], admitted[1, i], now)
-    _compute(e, items)
+    _compute(e, items, items.shape[1])
 
 
 @routine
@@ -212,10 +222,10 @@ def _vacate(e: Any, row: int) -> None:
 
 
 @routine
-def _compute(e: Any, items: Any) -> None:
+def _compute(e: Any, items: Any, count: int) -> None:
     """Count the items' tokens."""
     table = e.table
-    for i in range(items.shape[1]):
+    for i in range(count):
         row = items[0, i]
         computed = table.computed_tokens[row] + items[1, i]
         table.computed_tokens[row] = computed
@@ -236,12 +246,12 @@ def _runs(e: Any, row: int) -> bool:
 
 
 @entry
-def complete(e: Any, items: Any, ended: Any, step_s: float, now: float) -> None:
-    """A step ended. ``items``: as `commit` left them; ``ended``, a column each: output tokens
-    delivered so far, tokens computed, and 1 if it has finished. Of the items of requests that
+def complete(e: Any, items: Any, count: int, ended: Any, step_s: float, now: float) -> None:
+    """A step ended. ``items``: as `commit` left the first ``count``; ``ended``, a column each: output
+    tokens delivered so far, tokens computed, and 1 if it has finished. Of the items of requests that
     have left meanwhile, row becomes -1."""
     table = e.table
-    for i in range(items.shape[1]):
+    for i in range(count):
         row = items[0, i]
         if table.seq[row] != items[3, i] or table.phase[row] == DONE or table.phase[row] == FREE:
             items[0, i] = -1  # aborted while the step ran; the row may be another's by now
@@ -265,7 +275,7 @@ def complete(e: Any, items: Any, ended: Any, step_s: float, now: float) -> None:
         else:
             table.computed_tokens[row] = ended[1, i]  # speculation may have taken some back
     kept = 0
-    for i in range(items.shape[1]):  # the kinds have served: keep the rows there, without gaps
+    for i in range(count):  # the kinds have served: keep the rows there, without gaps
         if items[0, i] >= 0:
             items[2, kept] = items[0, i]
             kept += 1

@@ -83,6 +83,8 @@ class RankedQueue:
             self._requests.pop(request.request_id, None)
 
     def __bool__(self) -> bool:
+        if not self._barred:
+            return bool(self._requests)
         return len(self._requests) > sum(name in self._requests for name in self._barred)
 
     def __len__(self) -> int:

@@ -11,6 +11,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Mapping
+from operator import attrgetter
 from typing import Any
 
 from vllm.v1.core.sched.async_scheduler import AsyncScheduler
@@ -226,10 +227,9 @@ class _Tailrace:
         if step is None:
             return result
         now, requests = self.clock(), self.host.requests_of(step)
-        outputs = [request.num_output_tokens for request in requests]
-        computed = [request.num_computed_tokens for request in requests]
-        finished = [request.is_finished() or request.status == RESTS for request in requests]
-        self.host.complete(step, outputs, computed, finished, now)
+        outputs = list(map(len, map(OUTPUT, requests)))
+        finished = list(map(OVER.__contains__, map(STATUS, requests)))
+        self.host.complete(step, outputs, list(map(COMPUTED, requests)), finished, now)
         return result
 
     def _taken(self, output: Any) -> Step | None:
@@ -267,8 +267,11 @@ class _Cache:
 
 READY = (RequestStatus.WAITING, RequestStatus.PREEMPTED)
 """States from which vLLM starts a request at once."""
-RESTS = RequestStatus.WAITING_FOR_STREAMING_REQ
-"""A session between two inputs: each of them is a request of its own to a policy."""
+OVER = {status for status in RequestStatus if RequestStatus.is_finished(status)}
+OVER.add(RequestStatus.WAITING_FOR_STREAMING_REQ)
+"""Finished, or a session between two inputs: each of them is a request of its own to a policy."""
+OUTPUT, COMPUTED, STATUS = map(attrgetter, ("_output_token_ids", "num_computed_tokens", "status"))
+"""Read of every request in every step; vLLM's own properties would be a Python call each."""
 
 
 def engine_rules(scheduler: Any) -> EngineRules:
