@@ -123,6 +123,38 @@ def compare(
 
 
 @app.command()
+def tune(
+    workload: WorkloadArg,
+    objective: Annotated[
+        str,
+        typer.Option(help="One or two numbers of a result: [GROUP.]METRIC.STATISTIC, goodput_rps …"),
+    ] = "short.e2e.p99,long.e2e.p99",
+    policies: Annotated[
+        str, typer.Option(help="Policies and the values to try: fcfs,qba:k=2|5|8,aging_quantile=0.5|0.8")
+    ] = "",
+    engine: Engine = "vllm_v1",
+    latency: Latency = "",
+    predictions: Predictions = "oracle",
+    seeds: Annotated[int, typer.Option(help="Repeat with this many seeds; means and intervals then", min=1)] = 1,
+    limit: Limit = 0,
+    rate_scale: RateScale = 1.0,
+    format: Format = "",
+    plot: Annotated[str, typer.Option(help="Draw the settings and their Pareto front: a .png or .svg file")] = "",
+    jobs: Jobs = 0,
+    no_cache: NoCache = False,
+    as_json: Json = False,
+) -> None:
+    """Search policies and parameters for the best of one objective, or the Pareto front of two."""
+    from ..studies import tune as study
+    from ..studies.runs import Job
+    from . import tune as verb
+
+    job = Job(workload, "fcfs", engine, latency, predictions, None, limit or None, rate_scale, format or None)
+    options = verb.Options(objective, policies or study.DEFAULT, seeds, plot, jobs, not no_cache, as_json)
+    verb.run(job, options)
+
+
+@app.command()
 def bench(
     trace: Annotated[str, typer.Option(help="Also run this trace, e.g. the Azure 2023 conversation trace")] = "",
     quick: Annotated[bool, typer.Option("--quick", help="Smaller sizes")] = False,

@@ -1,0 +1,100 @@
+"""``tailrace tune``: which policy, with which parameters, for this traffic?"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shlex
+from dataclasses import dataclass
+from typing import Any
+
+from rich.table import Table
+
+from ..report import front
+from ..report.values import duration, number
+from ..studies import objective, runs
+from ..studies import tune as study
+from .compare import _finite, _progress
+from .console import console
+
+__all__ = ["Options", "run"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What ``tune`` is asked to do besides the job."""
+
+    objective: str
+    policies: str
+    seeds: int
+    plot: str
+    jobs: int
+    cache: bool
+    as_json: bool
+
+
+def run(job: runs.Job, options: Options) -> None:
+    """Print the settings, the front first, and the one to start with."""
+    objectives = objective.parse(options.objective)
+    if options.plot:
+        front.kind_of(options.plot)  # before the long part
+    total = len(study.expand(options.policies)) * options.seeds
+    with _progress(total, quiet=options.as_json) as done:
+        tuned = study.tune(job, options.policies, objectives, range(options.seeds), options.jobs, options.cache, done)
+    if options.plot:
+        front.write(tuned, options.plot)
+    if options.as_json:
+        print(json.dumps(_finite(as_document(tuned)), indent=2, allow_nan=False))
+        return
+    _print(tuned)
+    if options.plot:
+        print(f"figure: {options.plot}")
+
+
+def as_document(tuned: study.Tuned) -> dict[str, Any]:
+    """One JSON object: what was asked, every setting, the front and the choice."""
+    best = tuned.best
+    return {
+        "study": "tune",
+        "workload": tuned.document["workload"],
+        "engine": tuned.document["engine"],
+        "seeds": tuned.document["seeds"],
+        "objectives": [
+            {"name": o.text, "unit": o.unit, "better": "larger" if o.better > 0 else "smaller"}
+            for o in tuned.objectives
+        ],
+        "settings": [dataclasses.asdict(setting) for setting in tuned.settings],
+        "best": None
+        if best is None
+        else {"label": best.label, "values": best.values, "additional_config": tuned.additional_config},
+    }
+
+
+def _print(tuned: study.Tuned) -> None:
+    out, units = console(), [o.unit for o in tuned.objectives]
+    table = Table("", "setting", *(o.text for o in tuned.objectives), "load", "in vLLM")
+    for setting in tuned.settings:
+        mark = "►" if setting is tuned.best or setting == tuned.best else "●" if setting.on_front else ""
+        cells = [_cell(*each) for each in zip(setting.values, setting.intervals, units, strict=True)]
+        carried = "no" if setting.refused else f"without {', '.join(setting.ignored)}" if setting.ignored else "yes"
+        table.add_row(mark, setting.label, *cells, setting.load_state, carried)
+    out.print(table)
+    print("● on the Pareto front: no other setting is better in one objective without being worse in the other")
+    if tuned.best is None:
+        print("no setting that vLLM carries has completed all its requests; there is none to recommend")
+        return
+    print("► to start with: the smallest product of the ratios to the best of each, among those that vLLM carries")
+    print(f"  --scheduler-cls tailrace.vllm_plugin.TailraceScheduler --additional-config {_quoted(tuned)}")
+
+
+def _quoted(tuned: study.Tuned) -> str:
+    return shlex.quote(tuned.additional_config or "")
+
+
+def _cell(value: float | None, interval: list[float] | None, unit: str) -> str:
+    def shown(x: float) -> str:
+        return duration(x) if unit == "s" else number(x)
+
+    if value is None:
+        return "–"
+    return f"{shown(value)} ({shown(interval[0])} to {shown(interval[1])})" if interval else shown(value)
