@@ -79,6 +79,8 @@ def _print(tuned: study.Tuned) -> None:
         carried = "no" if setting.refused else f"without {', '.join(setting.ignored)}" if setting.ignored else "yes"
         table.add_row(mark, setting.label, *cells, setting.load_state, carried)
     out.print(table)
+    if any(interval for setting in tuned.settings for interval in setting.intervals):
+        print("±: 95 % confidence over seeds")
     print("● on the Pareto front: no other setting is better in one objective without being worse in the other")
     if tuned.best is None:
         print("no setting that vLLM carries has completed all its requests; there is none to recommend")
@@ -97,4 +99,4 @@ def _cell(value: float | None, interval: list[float] | None, unit: str) -> str:
 
     if value is None:
         return "–"
-    return f"{shown(value)} ({shown(interval[0])} to {shown(interval[1])})" if interval else shown(value)
+    return f"{shown(value)} ± {shown((interval[1] - interval[0]) / 2)}" if interval else shown(value)
