@@ -14,9 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tailrace.errors import UserError
-from tailrace.workloads import Workload, canonical, generate, write
+from tailrace.workloads import Prefix, Workload, canonical, generate, write
 
 HEADER = "arrival_s,prompt_tokens,output_tokens"
+BLOCKS = HEADER + ",prefix_blocks,block_tokens"
 GOOD = [HEADER, "0.5,10,1", "1,20,2"]
 Write = Callable[[str], Path]
 
@@ -35,6 +36,8 @@ def rich() -> Workload:
         priority=[-2, 0, 5, 1],
         ttft_slo_s=[0.1, math.inf, 2, math.inf],
         tpot_slo_s=0.05,
+        session=[5, -1, 5, 3],
+        prefix=Prefix(5, np.array([2**62, 9, 9, 4, 7]), np.array([0, 2, 4, 4, 5])),
     )
 
 
@@ -72,6 +75,50 @@ def test_classes_numbered_by_appearance_and_missing_slos(file: Write) -> None:
     assert workload.class_id.tolist() == [1, 0, 0]
     assert workload.ttft_slo_s.tolist() == [0.5, math.inf, math.inf]
     assert workload.description["reordered_rows"] == 2
+
+
+def test_sessions_and_blocks_as_people_write_them(file: Write) -> None:
+    more = "session,prefix_blocks,block_tokens"
+    path = file(f"{HEADER},{more}\n2,40,1,ann, 1  2 ,16\n1,40,1,,,16\n3,40,1,ann,1 5,16\n4,40,1,bob,7,16.0\n")
+    workload = canonical.read(path)
+    assert workload.session.tolist() == [-1, 0, 0, 1]
+    assert workload.prefix is not None
+    assert workload.prefix.block_tokens == 16
+    assert workload.prefix.ids.tolist() == [1, 2, 1, 5, 7]
+    assert workload.prefix.offsets.tolist() == [0, 0, 2, 4, 5]
+
+
+def test_blocks_in_parquet_may_be_null_or_small_integers(tmp_path: Path) -> None:
+    columns = {"arrival_s": [0, 1], "prompt_tokens": [40, 40], "output_tokens": [1, 1], "block_tokens": [16, 16]}
+    for kind in (pa.list_(pa.int32()), pa.large_list(pa.uint64())):
+        table = pa.table(columns | {"prefix_blocks": pa.array([None, [3, 4]], kind)})
+        pq.write_table(table, tmp_path / "x.parquet")
+        prefix = canonical.read(tmp_path / "x.parquet").prefix
+        assert prefix is not None
+        assert prefix.ids.tolist() == [3, 4]
+
+
+def test_a_prefix_without_ids_comes_back(tmp_path: Path) -> None:
+    workload = Workload.of([0, 1], [5, 5], [1, 1], name="x", prefix=Prefix(4, np.zeros(0, int), np.zeros(3, int)))
+    for name in ("x.csv", "x.parquet"):
+        write(workload, tmp_path / name)
+        assert canonical.read(tmp_path / name).digest() == workload.digest()
+
+
+@pytest.mark.parametrize(
+    ("first", "arrivals", "notes"),
+    [
+        ("1700000000.5", [0, 2.5], ["arrivals count from the earliest request, at 1700000000.5 s in the file"]),
+        ("3600", [3600, 1700000003], ["the first request arrives at 3600 s"]),
+        ("0.5", [0.5, 1700000003], []),
+    ],
+)
+def test_arrivals_since_1970_count_from_the_earliest(
+    file: Write, first: str, arrivals: list[float], notes: list[str]
+) -> None:
+    workload = canonical.read(file(f"{HEADER}\n{first},1,1\n1700000003,1,1\n"))
+    assert workload.arrival_s.tolist() == arrivals
+    assert workload.description["notes"] == notes
 
 
 def test_parquet_of_other_types(tmp_path: Path) -> None:
@@ -117,6 +164,13 @@ def test_parquet_of_other_types(tmp_path: Path) -> None:
         ),
         ([HEADER + ",class_weight", "0,1,1,0"], "row 2: field class_weight: '0' must be finite and above 0"),
         ([HEADER + ",class", '0,1,1,"two', 'lines"', "0,1,x,b"], "row 4: field output_tokens: 'x' is not"),
+        ([HEADER + ",prefix_blocks", "0,9,1,1"], "row 2: field block_tokens: prefix_blocks has no meaning without it"),
+        ([HEADER + ",block_tokens", "0,9,1,4", "0,9,1,8"], "row 3: field block_tokens: 8, but 4 before; give all rows"),
+        ([HEADER + ",block_tokens", "0,9,1,0"], r"row 2: field block_tokens: '0' is outside \[1"),
+        ([BLOCKS, "0,9,1,1 2,4", "0,9,1,1 2 3,4"], "row 3: field prefix_blocks: 3 ids, but 9 tokens fill 2 blocks"),
+        ([BLOCKS, "0,9,1,1 1,4"], "row 2: field prefix_blocks: id 1 comes twice"),
+        ([BLOCKS, "0,9,1,1 x,4"], r"row 2: field prefix_blocks: \['1', 'x'\] is not a list of whole numbers"),
+        ([BLOCKS, "0,9,1,1,4", "0,9,1,-1,4"], r"row 3: field prefix_blocks: \[-1\] is not a list of whole numbers"),
         ([HEADER], "has a header and no rows"),
         ([""], "is empty"),
     ],

@@ -45,6 +45,11 @@ def test_format_may_be_named(file: Write) -> None:
     assert set(formats()) == {"azure", "canonical"}
 
 
+@pytest.mark.parametrize("row", ["1.0", "1e3", " 7 "])
+def test_whole_numbers_may_be_written_as_floats(file: Write, row: str) -> None:
+    assert load(str(file(f"{CANONICAL}2,{row},1\n"))).prompt_tokens[-1] == float(row)
+
+
 def test_seed_of_a_file_makes_independent_label_errors(file: Write) -> None:
     rows = "".join(f"{row},1,{row % 50 + 1}\n" for row in range(200))
     path = str(file(CANONICAL.splitlines()[0] + "\n" + rows))

@@ -37,11 +37,22 @@ def test_defaults() -> None:
     assert json.loads(json.dumps(workload.description)) == {"rows": 3, "dropped_rows": 0}
 
 
+def test_sessions_are_numbered_by_first_appearance() -> None:
+    workload = Workload.of([3, 1, 2, 4, 5], [1] * 5, [1] * 5, name="x", session=[7, 900, -1, 900, 7])
+    assert workload.session.tolist() == [0, -1, 1, 0, 1]
+    assert workload.head(2).session.tolist() == [0, -1]
+    assert workload.scaled(2).session.tolist() == workload.session.tolist()
+    assert small().session.tolist() == [-1, -1, -1]
+    assert small(session=[5, 5, 5]).session.tolist() == [0, 0, 0]
+    with pytest.raises(UserError, match=r"session\[1\]=-2 must be a whole number in \[-1, "):
+        small(session=[0, -2, 1])
+
+
 def test_types_and_no_writing() -> None:
     workload = small(arrival_s=[0, 1, 2], priority=np.int32(3), ttft_slo_s=[1, 2, 3])
     for field in ("arrival_s", "ttft_slo_s", "tpot_slo_s"):
         assert getattr(workload, field).dtype == np.float64
-    for field in ("prompt_tokens", "output_tokens", "priority", "predicted_output_tokens", "true_class"):
+    for field in ("prompt_tokens", "output_tokens", "session", "priority", "predicted_output_tokens", "true_class"):
         assert getattr(workload, field).dtype == np.int64
     with pytest.raises(ValueError, match="read-only"):
         workload.arrival_s[0] = 1.0
@@ -111,6 +122,9 @@ def test_digest_is_the_same_on_every_machine() -> None:
 def test_digest_tells_contents_apart_but_not_labels() -> None:
     variants = [
         small(),
+        small(session=[0, 1, 1]),
+        small(session=[0, 0, 1]),
+        small(session=[0, -1, 1]),
         small(arrival_s=[0.5, 1.0, 2.6]),
         small(prompt_tokens=[10, 20, 31]),
         small(priority=1),
@@ -122,6 +136,8 @@ def test_digest_tells_contents_apart_but_not_labels() -> None:
         small(predictions="noise:cv=0"),
     ]
     assert len({workload.digest() for workload in variants}) == len(variants)
+    assert small(session=-1).digest() == small().digest()
+    assert small(session=[4, 2, 2]).digest() == small(session=[0, 1, 1]).digest()
     assert small(name="other", description={"seed": 3}).digest() == small().digest()
     assert small(arrival_s=[-0.0, 1, 2]).digest() == small(arrival_s=[0.0, 1, 2]).digest()
 

@@ -4,40 +4,58 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from .. import spec as specs
 from ..errors import UserError, nearest
-from . import azure, canonical, predictions, synthetic
-from ._rows import PARQUET_MAGIC, check_file, first_row, resembles
+from ..params import build
+from . import canonical, predictions, synthetic
+from .readers import azure, tables
+from .readers.source import Source
 from .workload import Workload
 
 __all__ = ["Format", "formats", "load"]
 
 
+class NoParams(NamedTuple):
+    """A format that leaves nothing to choose."""
+
+
 @dataclass(frozen=True)
 class Format:
-    """A kind of trace file, told by the columns it must have."""
+    """A kind of trace file, told by the columns it must have; ``params`` are what ``--format name:key=value`` sets."""
 
     name: str
     columns: tuple[str, ...]
-    read: Callable[[Path], Workload]
+    reader: Callable[..., Workload]
+    params: type[Any] = NoParams
+    kinds: tuple[str, ...] = ("CSV", "Parquet", "JSON")
+    """What it comes as; what else the reader takes is not searched for it."""
+
+    def read(self, path: str | Path | Source, given: Mapping[str, Any] | None = None) -> Workload:
+        """The workload in ``path`` with parameters ``given``. Raises UserError."""
+        params = build(self.params, given or {}, f"format {self.name}")
+        return self.reader(path) if self.params is NoParams else self.reader(path, params)
 
 
 def formats() -> dict[str, Format]:
-    """Every readable kind of trace file by name."""
-    found = (Format("azure", azure.COLUMNS, azure.read), Format("canonical", canonical.COLUMNS, canonical.read))
+    """Every readable kind of trace file by name; of two that fit alike the first is taken."""
+    found = (
+        Format("azure", azure.COLUMNS, azure.read, kinds=("CSV", "Parquet")),
+        Format("canonical", canonical.COLUMNS, canonical.read),
+    )
     return {format.name: format for format in found}
 
 
 def load(text: str, seed: int | None = None, limit: int | None = None, format: str | None = None) -> Workload:
     """The workload that ``text`` names: a file, or ``name:key=value,...`` for a generator.
 
-    A file's format is found from its content unless ``format`` names it. ``seed`` wins over
-    one in ``text``; for a file it only seeds prediction errors. Only the first ``limit``
+    A file's format is found from its content unless ``format`` names it, ``name`` or
+    ``name:key=value,...``. ``seed`` wins over one in ``text``; for a file it seeds prediction
+    errors, and arrivals where the file has none. Only the first ``limit``
     requests are kept, and the true classes are those among them. Predictions are an
     oracle's until `tailrace.workloads.apply` says otherwise.
 
@@ -49,7 +67,7 @@ def load(text: str, seed: int | None = None, limit: int | None = None, format: s
     if is_generator:
         workload = _generated(text, seed)
     elif os.path.exists(text) or format is not None or _is_path(text):
-        workload = _read(Path(text), format)
+        workload = _read(Path(text), format, seed)
         if seed is not None:
             workload = dataclasses.replace(workload, description={**workload.description, "seed": seed})
     else:
@@ -74,20 +92,37 @@ def _generated(text: str, seed: int | None) -> Workload:
     )
 
 
-def _read(path: Path, format: str | None) -> Workload:
-    known = formats()
-    if format is not None and format not in known:
-        raise UserError(f"unknown format {format!r}{nearest(format, known)}")
-    return known[format or _format_of(path)].read(path)
+def _read(path: Path, format: str | None, seed: int | None) -> Workload:
+    known, name = formats(), ""
+    given: dict[str, Any] = {}
+    if format is not None:
+        name, options = specs.parse(format)
+        given |= options
+        if name not in known:
+            raise UserError(f"unknown format {name!r}{nearest(name, known)}")
+    source = Source(path)
+    chosen = known[name or _format_of(source)]
+    if seed is not None and "seed" in chosen.params._fields:
+        given["seed"] = seed
+    return chosen.read(source, given)
 
 
-def _format_of(path: Path) -> str:
-    """The format whose columns the header resembles most; its reader names what is amiss."""
-    if check_file(path).startswith(PARQUET_MAGIC):
-        return "canonical"
-    header = first_row(path)
-    best = max(formats().values(), key=lambda format: resembles(header, format.columns))
-    if not resembles(header, best.columns):
-        expected = " or ".join(f"{','.join(format.columns)} ({format.name})" for format in formats().values())
-        raise UserError(f"{path}: row 1: no known header in {','.join(header)[:80]!r}; expected {expected}")
-    return best.name
+def _format_of(source: Source) -> str:
+    """The format whose columns the file's resemble most; its reader names what is amiss."""
+    kind = "Parquet" if source.is_parquet else "JSON" if source.is_json else "CSV"
+    if kind == "JSON":
+        source.check_text()
+    place, found = ("schema", tables.schema(source)) if kind == "Parquet" else tables.header(source)
+    fit = [(_fit(found, format), format.name) for format in formats().values() if kind in format.kinds]
+    best, name = max(fit, key=lambda item: item[0])
+    if best[0] == 0:
+        expected = " or ".join(f"{','.join(f.columns)} ({f.name})" for f in formats().values() if kind in f.kinds)
+        shown = ",".join(found)[:80]
+        raise UserError(f"{source.path}: {place}: no known header in {shown!r}; expected {expected}")
+    return name
+
+
+def _fit(found: Sequence[str], format: Format) -> tuple[float, int]:
+    """The share of the format's columns that are there by a like name, then how many."""
+    like = tables.resembles(found, format.columns)
+    return like / len(format.columns), like

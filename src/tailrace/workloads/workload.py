@@ -30,6 +30,7 @@ class OptionalColumns(TypedDict, total=False):
 
     class_id: ArrayLike
     tenant: ArrayLike
+    session: ArrayLike
     priority: ArrayLike
     ttft_slo_s: ArrayLike
     tpot_slo_s: ArrayLike
@@ -56,6 +57,8 @@ class Workload:
     """The operator's class, an index into ``class_names`` and ``class_weights``."""
     tenant: I8
     """An index into ``tenant_names``."""
+    session: I8
+    """Which conversation, numbered by first appearance; -1 = none. Its requests are its turns, in order."""
     priority: I8
     """vLLM's convention: lower runs sooner."""
     ttft_slo_s: F8
@@ -94,14 +97,17 @@ class Workload:
     ) -> Workload:
         """A workload from arrays in any order; other columns are keywords, a scalar fills one.
 
-        Left out: class, tenant and priority 0, SLOs infinite, true_class by `LONG_QUANTILE`, predictions an oracle's.
-        Rows are sorted stably by arrival. Raises UserError for no rows, unequal lengths, tokens not whole or outside
-        [1, 2**31], arrivals, SLOs or weights out of range, an index without a name, a prefix that does not fit.
+        Left out: class, tenant and priority 0, session none, SLOs infinite, true_class by `LONG_QUANTILE`, predictions
+        an oracle's. Rows are sorted stably by arrival, sessions renumbered. Raises UserError for no rows, unequal
+        lengths, tokens not whole or outside [1, 2**31], arrivals, SLOs or weights out of range, an index without a
+        name, a prefix that does not fit.
         """
         check, names, tenants = _Checker(name, arrival_s), tuple(class_names), tuple(tenant_names)
         arrival = check.real("arrival_s", arrival_s, low=0.0)
         given = {**columns, "prompt_tokens": prompt_tokens, "output_tokens": output_tokens}
         values, order = check.columns(given, len(names), len(tenants)), np.argsort(arrival, kind="stable")
+        ordered = {key: column[order] for key, column in values.items()}
+        ordered["session"] = _numbered(ordered["session"])
         return cls(
             name=name,
             arrival_s=frozen(arrival[order] + 0.0),  # + 0.0: no negative zero in the digest
@@ -111,7 +117,7 @@ class Workload:
             description={"rows": check.rows, "dropped_rows": 0, **(description or {})},
             predictions=predictions or ("given" if columns.keys() & TOLD else "oracle"),
             prefix=None if prefix is None else checked(prefix, name, values["prompt_tokens"]).take(order),
-            **{key: frozen(column[order]) for key, column in values.items()},
+            **{key: frozen(column) for key, column in ordered.items()},
         )
 
     def __len__(self) -> int:
@@ -130,12 +136,15 @@ class Workload:
     def digest(self) -> str:
         """SHA-256 in hex of what a simulation can depend on, the same on every machine.
 
-        That is every array, class names and weights, tenant names, the prediction setting
-        and the prefix, if there is one; ``name`` and ``description`` are left out.
+        That is every array, class names and weights, tenant names, the prediction setting,
+        and sessions and prefix, if there are any; ``name`` and ``description`` are left out.
         """
         hasher = hashlib.sha256(repr((self.class_names, self.class_weights, self.tenant_names)).encode())
         hasher.update(self.predictions.encode())
         arrays = self._arrays()
+        session = arrays.pop("session")
+        if (session >= 0).any():
+            arrays["session"] = session
         if self.prefix is not None:
             hasher.update(f"\nprefix {self.prefix.block_tokens}".encode())
             arrays |= {"ids": self.prefix.ids, "offsets": self.prefix.offsets}
@@ -186,6 +195,14 @@ def frozen(values: Any) -> Any:
     return values
 
 
+def _numbered(session: I8) -> I8:
+    """Sessions numbered by first appearance; -1 stays."""
+    names, first, which = np.unique(session, return_index=True, return_inverse=True)
+    number = np.empty(len(names), dtype=np.int64)
+    number[np.argsort(np.where(names < 0, -1, first), kind="stable")] = np.arange(len(names))
+    return number[which] - int(names[0] < 0)
+
+
 class _Checker:
     """Turns what a caller gave into checked columns of one length."""
 
@@ -205,6 +222,7 @@ class _Checker:
         whole("output_tokens", None, 1, MAX_TOKENS)
         whole("class_id", 0, 0, classes - 1)
         whole("tenant", 0, 0, tenants - 1)
+        whole("session", -1, -1, 2**53)
         whole("priority", 0, -(2**31), 2**31 - 1)
         whole("true_class", long_class(out["output_tokens"]), SHORT, LONG)
         whole("predicted_output_tokens", out["output_tokens"], 1, MAX_TOKENS)

@@ -12,16 +12,18 @@ from typing import Final
 
 import numpy as np
 
-from ..errors import UserError
-from ._rows import read_csv
-from .workload import Workload
+from ..workload import Workload
+from . import tables
+from .about import describe, reordered
+from .source import Source
 
 __all__ = ["COLUMNS", "read"]
 
 COLUMNS: Final = ("TIMESTAMP", "ContextTokens", "GeneratedTokens")
+UNITS: Final = {"TIMESTAMP": "date and time", "ContextTokens": "tokens", "GeneratedTokens": "tokens"}
 
 
-def read(path: str | Path) -> Workload:
+def read(path: str | Path | Source) -> Workload:
     """The trace in the CSV file ``path``; arrivals count from its earliest request.
 
     Timestamps are exact to 0.1 µs. Rows out of order are sorted stably and counted in
@@ -30,24 +32,25 @@ def read(path: str | Path) -> Workload:
 
     Raises UserError naming file, row (as an editor counts it) and field of what is wrong.
     """
-    path = Path(path)
-    rows, ignored = read_csv(path, COLUMNS)
+    source = Source.of(path)
+    rows = tables.read(source, COLUMNS)
     generated = rows.whole("GeneratedTokens", low=0)
     kept = generated > 0
     context = rows.whole("ContextTokens", low=1, among=kept)[kept]
     # Whole tenths of a microsecond until the last step: seconds since 1970 would lose the digit.
     ticks = rows.nanoseconds("TIMESTAMP")[kept] // 100
     if not len(ticks):
-        raise UserError(f"{path}: field GeneratedTokens: 0 in all {len(rows)} rows; a trace needs answered requests")
-    description = {
-        "source": str(path),
-        "format": "azure",
-        "parameters": {},
-        "seed": 0,
-        "rows": len(ticks),
-        "dropped_rows": len(rows) - len(ticks),
-        "reordered_rows": int(np.count_nonzero(ticks < np.maximum.accumulate(ticks))),
-        "ignored_columns": ignored,
-    }
+        raise rows.unanswered("GeneratedTokens")
+    first = np.datetime64(int(ticks.min()) * 100, "ns")
+    description = describe(
+        source.path,
+        "azure",
+        len(ticks),
+        units=UNITS,
+        dropped={"no generated tokens": len(rows) - len(ticks)},
+        reordered_rows=reordered(ticks),
+        ignored=rows.ignored,
+        notes=[f"arrivals count from the earliest request, at {first} in the file"],
+    )
     arrival_s = (ticks - ticks.min()) / 1e7
-    return Workload.of(arrival_s, context, generated[kept], name=path.stem, description=description)
+    return Workload.of(arrival_s, context, generated[kept], name=source.name, description=description)

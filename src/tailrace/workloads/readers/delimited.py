@@ -1,0 +1,78 @@
+"""CSV: read fast as text, and read again slowly when the fast reader refuses, to say why."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ...errors import UserError
+from .rows import FIX_ROW, Rows
+from .source import Source
+
+__all__ = ["header", "read"]
+
+
+def header(source: Source) -> tuple[int, list[str]]:
+    """``(line, cells)`` of the first row that is not blank. Raises UserError for other separators than commas."""
+    line, cells = next(_numbered(source), (1, [""]))
+    for mark, name in ((";", "semicolons"), ("\t", "tabs")):
+        if len(cells) == 1 and mark in cells[0]:
+            raise UserError(f"{source.path}: row {line}: columns are separated by {name}; save the file with commas")
+    return line, cells
+
+
+def read(source: Source, line: int, names: Sequence[str], wanted: Sequence[str], ignored: Sequence[str]) -> Rows:
+    """The columns ``wanted``, as text, of the rows under the header ``names`` on ``line``.
+
+    Raises UserError for rows of unequal length, text that is not UTF-8, and no rows.
+    """
+    import pyarrow as pa
+    import pyarrow.csv as pcsv
+
+    if next(itertools.islice(_numbered(source), 1, None), None) is None:
+        raise UserError(f"{source.path}: has a header and no rows; there is nothing to run")
+    try:
+        with source.stream() as file:
+            table = pcsv.read_csv(
+                file,
+                pcsv.ReadOptions(column_names=list(names), skip_rows=line),
+                pcsv.ParseOptions(newlines_in_values=True),
+                pcsv.ConvertOptions(column_types=dict.fromkeys(wanted, pa.string()), include_columns=list(wanted)),
+            )
+    except (pa.ArrowInvalid, OSError) as error:
+        raise _why_not(source, names, str(error)) from None
+    return Rows(source.path, table, lambda index: _place(source, index), ignored)
+
+
+def _place(source: Source, index: int) -> str:
+    line: Any = next(itertools.islice(_numbered(source), index + 1, None), ("?",))[0]
+    return f"row {line}"
+
+
+def _numbered(source: Source) -> Iterator[tuple[int, list[str]]]:
+    """Each row that is not blank, with the line it starts on."""
+    with source.guard(), source.text() as file:
+        reader, line = csv.reader(file), 1
+        try:
+            for cells in reader:
+                if cells:
+                    yield line, cells
+                line = reader.line_num + 1
+        except csv.Error as error:
+            raise UserError(f"{source.path}: row {line}: {error}; is it a CSV file?") from None
+
+
+def _why_not(source: Source, names: Sequence[str], error: str) -> UserError:
+    """Why the fast reader refused: found by reading again, slowly."""
+    for line, text in source.lines():
+        valid = len(text.decode(errors="ignore").encode())
+        if valid < len(text):
+            return UserError(f"{source.path}: row {line}: holds bytes that are not UTF-8; save the file as UTF-8")
+    for line, cells in _numbered(source):
+        if len(cells) != len(names):
+            field = names[min(len(cells), len(names) - 1)]
+            wrong = f"the row has {len(cells)} fields, the header {len(names)}"
+            return UserError(f"{source.path}: row {line}: field {field}: {wrong}; {FIX_ROW}")
+    return UserError(f"{source.path}: is not a CSV file that can be read: {' '.join(error.split())[:200]}")
