@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from tailrace.errors import UserError
+from tailrace.params import describe
 from tailrace.workloads import apply, formats, generate, load, long_class, write
 
 AZURE = "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.6805900,374,44\n2023-11-16 18:15:47,1,2\n"
@@ -42,12 +44,36 @@ def test_format_may_be_named(file: Write) -> None:
         load(path, format="canonical")
     with pytest.raises(UserError, match=r"unknown format 'azur' \(did you mean 'azure'\?\)"):
         load(path, format="azur")
-    assert set(formats()) == {"azure", "canonical"}
+    assert set(formats()) == {*("azure", "burstgpt", "canonical", "bailian", "mooncake", "timed")}
 
 
 @pytest.mark.parametrize("row", ["1.0", "1e3", " 7 "])
 def test_whole_numbers_may_be_written_as_floats(file: Write, row: str) -> None:
     assert load(str(file(f"{CANONICAL}2,{row},1\n"))).prompt_tokens[-1] == float(row)
+
+
+def test_format_with_parameters(file: Write) -> None:
+    path = str(file("timestamp,input_length,output_length\n1,2,3\n3,2,3\n"))
+    assert load(path, format="timed:unit=ms").arrival_s.tolist() == [0, 0.002]
+    for format, message in {
+        "azure:unit=ms": r"format azure: unknown parameter 'unit' \(it has none\)",
+        "timed:unit": "'unit' is not key=value",
+        "timeed": r"unknown format 'timeed' \(did you mean 'timed'\?\)",
+    }.items():
+        with pytest.raises(UserError, match=message):
+            load(path, format=format)
+
+
+def test_every_format_describes_itself_alike(file: Write) -> None:
+    keys = {"source", "format", "parameters", "seed", "units", "rows", "dropped_rows", "dropped_by_reason"}
+    keys |= {"reordered_rows", "ignored_columns", "notes", "estimates"}
+    mooncake = '{"timestamp": 1, "input_length": 2, "output_length": 3, "hash_ids": [1]}'
+    burst = "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n5,a,4,1,5,c\n"
+    for text in (AZURE, CANONICAL, mooncake, mooncake.replace(', "hash_ids": [1]', ""), burst):
+        about = load(str(file(text))).description
+        assert keys <= about.keys()
+        assert json.loads(json.dumps(about)) == about
+        assert describe(formats()[about["format"]].params) is not None
 
 
 def test_seed_of_a_file_makes_independent_label_errors(file: Write) -> None:

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from .. import spec as specs
 from ..errors import UserError, nearest
 from ..params import build
 from . import canonical, predictions, synthetic
-from .readers import azure, tables
+from .readers import azure, burstgpt, json_rows, tables, timed
 from .readers.source import Source
 from .workload import Workload
 
 __all__ = ["Format", "formats", "load"]
+
+SAMPLE: Final = 50
+"""Objects looked at to tell Mooncake's blocks from others'."""
 
 
 class NoParams(NamedTuple):
@@ -45,7 +49,11 @@ def formats() -> dict[str, Format]:
     """Every readable kind of trace file by name; of two that fit alike the first is taken."""
     found = (
         Format("azure", azure.COLUMNS, azure.read, kinds=("CSV", "Parquet")),
+        Format("burstgpt", burstgpt.COLUMNS, burstgpt.read, kinds=("CSV", "Parquet")),
         Format("canonical", canonical.COLUMNS, canonical.read),
+        Format("bailian", timed.BAILIAN, timed.read, timed.BailianParams, ("JSON", "Parquet")),
+        Format("mooncake", timed.MOONCAKE, timed.read, timed.MooncakeParams, ("JSON", "Parquet")),
+        Format("timed", timed.TIMED, timed.read, timed.TimedParams),
     )
     return {format.name: format for format in found}
 
@@ -119,10 +127,20 @@ def _format_of(source: Source) -> str:
         expected = " or ".join(f"{','.join(f.columns)} ({f.name})" for f in formats().values() if kind in f.kinds)
         shown = ",".join(found)[:80]
         raise UserError(f"{source.path}: {place}: no known header in {shown!r}; expected {expected}")
-    return name
+    return _by_blocks(source) if name == "mooncake" and kind == "JSON" else name
 
 
 def _fit(found: Sequence[str], format: Format) -> tuple[float, int]:
     """The share of the format's columns that are there by a like name, then how many."""
     like = tables.resembles(found, format.columns)
     return like / len(format.columns), like
+
+
+def _by_blocks(source: Source) -> str:
+    """Mooncake's, unless the first requests have as many ids as blocks of 16 tokens, as vLLM's timed traces do."""
+    pairs = []
+    for _, value in itertools.islice(json_rows.objects(source), SAMPLE):
+        ids, tokens = value.get("hash_ids"), value.get("input_length")
+        if isinstance(ids, list) and isinstance(tokens, int):
+            pairs.append((tokens, len(ids)))
+    return "timed" if timed.block_size(pairs) == timed.SIZES[-1] else "mooncake"

@@ -106,8 +106,7 @@ class Workload:
         arrival = check.real("arrival_s", arrival_s, low=0.0)
         given = {**columns, "prompt_tokens": prompt_tokens, "output_tokens": output_tokens}
         values, order = check.columns(given, len(names), len(tenants)), np.argsort(arrival, kind="stable")
-        ordered = {key: column[order] for key, column in values.items()}
-        ordered["session"] = _numbered(ordered["session"])
+        values["session"][order] = _numbered(values["session"][order])
         return cls(
             name=name,
             arrival_s=frozen(arrival[order] + 0.0),  # + 0.0: no negative zero in the digest
@@ -117,7 +116,7 @@ class Workload:
             description={"rows": check.rows, "dropped_rows": 0, **(description or {})},
             predictions=predictions or ("given" if columns.keys() & TOLD else "oracle"),
             prefix=None if prefix is None else checked(prefix, name, values["prompt_tokens"]).take(order),
-            **{key: frozen(column) for key, column in ordered.items()},
+            **{key: frozen(column[order]) for key, column in values.items()},
         )
 
     def __len__(self) -> int:
