@@ -105,6 +105,8 @@ def _coerce(value: Any, item: Described, owner: str) -> Any:
                 f"{owner}: {item.name}={value} is not one of {spec.range}{nearest(str(value), spec.choices)}"
             )
         return spec.choices.index(value)
+    if item.kind is str:
+        return str(value)
     number = _number(value, item.kind)
     if number is None:
         wanted = {bool: "true or false", int: "a whole number"}.get(item.kind, "a number")

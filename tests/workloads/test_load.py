@@ -44,7 +44,9 @@ def test_format_may_be_named(file: Write) -> None:
         load(path, format="canonical")
     with pytest.raises(UserError, match=r"unknown format 'azur' \(did you mean 'azure'\?\)"):
         load(path, format="azur")
-    assert set(formats()) == {*("azure", "burstgpt", "canonical", "bailian", "mooncake", "timed")}
+    assert set(formats()) == {
+        *("azure", "burstgpt", "canonical", "bailian", "mooncake", "timed", "sharegpt", "vllm_bench")
+    }
 
 
 @pytest.mark.parametrize("row", ["1.0", "1e3", " 7 "])
@@ -68,8 +70,10 @@ def test_every_format_describes_itself_alike(file: Write) -> None:
     keys = {"source", "format", "parameters", "seed", "units", "rows", "dropped_rows", "dropped_by_reason"}
     keys |= {"reordered_rows", "ignored_columns", "notes", "estimates"}
     mooncake = '{"timestamp": 1, "input_length": 2, "output_length": 3, "hash_ids": [1]}'
+    talk = '[{"conversations": [{"from": "human", "value": "a"}, {"from": "gpt", "value": "b"}]}]'
+    bench = '{"completed": 1, "request_throughput": 1, "input_lens": [1], "output_lens": [1]}'
     burst = "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n5,a,4,1,5,c\n"
-    for text in (AZURE, CANONICAL, mooncake, mooncake.replace(', "hash_ids": [1]', ""), burst):
+    for text in (AZURE, CANONICAL, mooncake, mooncake.replace(', "hash_ids": [1]', ""), talk, bench, burst):
         about = load(str(file(text))).description
         assert keys <= about.keys()
         assert json.loads(json.dumps(about)) == about

@@ -14,7 +14,7 @@ from .. import spec as specs
 from ..errors import UserError, nearest
 from ..params import build
 from . import canonical, predictions, synthetic
-from .readers import azure, burstgpt, json_rows, tables, timed
+from .readers import azure, burstgpt, json_rows, sharegpt, tables, timed, vllm_bench
 from .readers.source import Source
 from .workload import Workload
 
@@ -54,6 +54,8 @@ def formats() -> dict[str, Format]:
         Format("bailian", timed.BAILIAN, timed.read, timed.BailianParams, ("JSON", "Parquet")),
         Format("mooncake", timed.MOONCAKE, timed.read, timed.MooncakeParams, ("JSON", "Parquet")),
         Format("timed", timed.TIMED, timed.read, timed.TimedParams),
+        Format("sharegpt", sharegpt.COLUMNS, sharegpt.read, sharegpt.ShareGPTParams, ("JSON",)),
+        Format("vllm_bench", vllm_bench.COLUMNS, vllm_bench.read, vllm_bench.VllmBenchParams, ("JSON",)),
     )
     return {format.name: format for format in found}
 

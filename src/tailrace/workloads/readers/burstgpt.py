@@ -1,4 +1,4 @@
-"""Reader of BurstGPT: requests to ChatGPT and GPT-4 at a university, over four months.
+"""Reader of BurstGPT: requests to ChatGPT and GPT-4 through a regional Azure OpenAI service.
 
 Source: https://github.com/HPMLL/BurstGPT (CC-BY-4.0); Wang et al., BurstGPT, arXiv 2401.17644. Failed
 requests have 0 response tokens; some releases are without them.
