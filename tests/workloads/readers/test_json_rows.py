@@ -133,7 +133,7 @@ def test_bytes_that_are_not_utf8(tmp_path: Path) -> None:
     path.write_bytes(
         lines({**GOOD, "class": "a"}).encode() + lines({**GOOD, "class": "b"}).encode().replace(b"b", b"\xff")
     )
-    with pytest.raises(UserError, match="row 2: holds bytes that are not UTF-8; save it as UTF-8"):
+    with pytest.raises(UserError, match="row 2: holds bytes that are not UTF-8; save the file as UTF-8"):
         load(str(path))
 
 

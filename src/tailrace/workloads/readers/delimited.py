@@ -66,10 +66,11 @@ def _numbered(source: Source) -> Iterator[tuple[int, list[str]]]:
 
 def _why_not(source: Source, names: Sequence[str], error: str) -> UserError:
     """Why the fast reader refused: found by reading again, slowly."""
-    for line, text in source.lines():
-        valid = len(text.decode(errors="ignore").encode())
-        if valid < len(text):
-            return UserError(f"{source.path}: row {line}: holds bytes that are not UTF-8; save the file as UTF-8")
+    try:
+        for _, text in source.lines():
+            text.decode()
+    except UnicodeDecodeError:
+        return source.not_utf8()
     for line, cells in _numbered(source):
         if len(cells) != len(names):
             field = names[min(len(cells), len(names) - 1)]

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from ...errors import UserError
+from .json_values import values
 from .rows import FIX_ROW, Rows
 from .source import Source
 
@@ -23,7 +24,7 @@ WANTED: Final = {"number": "a number", "name": "a name", "numbers": "a list of w
 
 def objects(source: Source) -> Iterator[tuple[str, dict[str, Any]]]:
     """Each object of the file with its place: ``row 3`` of lines, ``item 3`` of an array (both from 1)."""
-    for place, value in source.values():
+    for place, value in values(source):
         if not isinstance(value, dict):
             shown = json.dumps(value)[:40]
             raise UserError(f"{source.path}: {place}: {shown} is not an object of field: value; {FIX_ROW}")

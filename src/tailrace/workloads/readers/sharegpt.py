@@ -21,6 +21,7 @@ from ...table import F8, I8
 from .. import _streams as streams
 from ..workload import Workload
 from .about import describe
+from .json_values import values
 from .source import Source
 
 __all__ = ["COLUMNS", "ShareGPTParams", "read"]
@@ -81,7 +82,7 @@ def _requests(source: Source, count: Count) -> tuple[I8, I8, I8, dict[str, int]]
     """``(session, prompt tokens, output tokens, dropped by reason)`` in the order of the file."""
     found: list[tuple[int, int, int]] = []
     dropped = {"empty prompt or answer": 0, "conversation without an answer": 0}
-    for number, (place, value) in enumerate(source.values()):
+    for number, (place, value) in enumerate(values(source)):
         turns = _turns(source, place, value)
         tokens = count([text for _, text in turns])
         before = list(itertools.accumulate(tokens, initial=0))

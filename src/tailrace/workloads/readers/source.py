@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import difflib
 import io
-import json
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -44,7 +43,6 @@ class Source:
         self.start = start
         if not start:
             raise UserError(f"{self.path}: is empty; expected a header and rows")
-        self._json: Any = None
 
     @classmethod
     def of(cls, path: str | Path | Source) -> Source:
@@ -82,56 +80,19 @@ class Source:
             for number, line in enumerate(file, start=1):
                 yield number, line.removeprefix(BOM) if number == 1 else line
 
-    def text(self) -> io.TextIOWrapper:
-        """The whole as text, bytes that are not UTF-8 replaced; read it within `guard`."""
-        return io.TextIOWrapper(io.BufferedReader(self.stream(), 1 << 20), "utf-8-sig", errors="replace", newline="")
+    def text(self, errors: str = "replace") -> io.TextIOWrapper:
+        """The whole as text, bytes that are not UTF-8 treated as ``errors`` says; read it within `guard`."""
+        return io.TextIOWrapper(io.BufferedReader(self.stream(), 1 << 20), "utf-8-sig", errors=errors, newline="")
 
     def everything(self) -> bytes:
-        """All of it."""
+        """All of it, without the mark of a UTF-8 file."""
         with self.guard(), self.stream() as stream:
-            return bytes(stream.read())
+            return bytes(stream.read()).removeprefix(BOM)
 
-    def json(self) -> Any:
-        """The file as one JSON value, kept for the next call."""
-        if self._json is None:
-            self.check_text()
-            self._json = self.parse(self.everything().removeprefix(BOM), 1)
-        return self._json
-
-    def values(self) -> Iterator[tuple[str, Any]]:
-        """Each JSON value with its place: ``item 3`` of an array, else ``row 3`` of lines (both from 1)."""
-        if self.is_json_array:
-            for number, value in enumerate(self.json(), start=1):
-                yield f"item {number}", value
-            return
-        first = True
-        for line, text in self.lines():
-            if first and text.strip() and _is_open(text):  # one object over several lines
-                yield f"row {line}", self.json()
-                return
-            if text.strip():
-                first = False
-                yield f"row {line}", self.parse(text, line)
-
-    def parse(self, text: bytes, line: int) -> Any:
-        """The JSON value in ``text``, which starts on ``line``; an object may hold no key twice."""
-        try:
-            return json.loads(text, object_pairs_hook=_unique)
-        except UnicodeDecodeError:
-            raise UserError(f"{self.path}: row {line}: holds bytes that are not UTF-8; save it as UTF-8") from None
-        except json.JSONDecodeError as error:
-            at = f"{self.path}: row {line + error.lineno - 1}"
-            if error.pos >= len(error.doc.rstrip()) or error.msg.startswith("Unterminated"):
-                raise UserError(f"{at}: the JSON is cut off; download it again or delete what is cut") from None
-            near = " ".join(error.doc[error.pos : error.pos + 30].split())
-            raise UserError(f"{at}: is not JSON: {error.msg} at {near!r}; correct it") from None
-        except ValueError:  # more digits than Python converts
-            raise UserError(f"{self.path}: row {line}: holds a number of thousands of digits; correct it") from None
-        except _TwiceError as error:
-            wrong = f"field {error}: an object names it twice; keep one"
-            raise UserError(f"{self.path}: row {line}: {wrong}") from None
-        except RecursionError:
-            raise UserError(f"{self.path}: row {line}: is nested too deep to be a trace; check the file") from None
+    def not_utf8(self) -> UserError:
+        """The error for bytes that are not UTF-8, which must be there, by the first line that holds some."""
+        found = (line for line, text in self.lines() if len(text.decode(errors="ignore").encode()) < len(text))
+        return UserError(f"{self.path}: row {next(found, 1)}: holds bytes that are not UTF-8; save the file as UTF-8")
 
     def check_text(self) -> None:
         """Raises UserError for what is not UTF-8 text at first sight."""
@@ -156,23 +117,6 @@ class Source:
             reason = " ".join(str(error.strerror or error).split())
             broken = f"its {self.packed} data cannot be unpacked" if self.packed else "cannot be read"
             raise UserError(f"{self.path}: {broken} ({reason}); download or copy it again") from None
-
-
-class _TwiceError(Exception):
-    """A key that an object holds twice."""
-
-
-def _is_open(text: bytes) -> bool:
-    """Whether the line begins an object that it does not end."""
-    return text.strip()[-1:] in (b"{", b",", b"[")
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        keys = [key for key, _ in pairs]
-        raise _TwiceError(next(key for key in keys if keys.count(key) > 1))
-    return found
 
 
 def _refuse_path(path: Path) -> None:

@@ -18,6 +18,7 @@ from ...params import P
 from ...table import F8, I8
 from ..workload import MAX_TOKENS, Workload
 from .about import describe, reordered
+from .json_values import values
 from .source import Source
 
 __all__ = ["COLUMNS", "VllmBenchParams", "read"]
@@ -73,7 +74,7 @@ def read(path: str | Path | Source, params: VllmBenchParams = ONLY) -> Workload:
 
 
 def _result(source: Source, wanted: int) -> tuple[Mapping[str, Any], list[str]]:
-    results = [value for _, value in source.values()]
+    results = [value for _, value in values(source)]
     if wanted > len(results) or (wanted == 0 and len(results) > 1):
         remedy = f"choose one by --format vllm_bench:result=1 to {len(results)}"
         raise UserError(f"{source.path}: holds {len(results)} results; {remedy}")
