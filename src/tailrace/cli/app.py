@@ -39,7 +39,7 @@ Predictions = Annotated[
 ]
 Limit = Annotated[int, typer.Option(help="Only the first so many requests; 0 = all", min=0)]
 RateScale = Annotated[float, typer.Option(help="Multiply the arrival rate")]
-Format = Annotated[str, typer.Option(help="Format of the trace; found from its content by default")]
+Format = Annotated[str, typer.Option(help="NAME or NAME:key=value,… of the trace's format; default: by its content")]
 Jobs = Annotated[int, typer.Option(help="Processes; 0 = one a core", min=0)]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else")]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Run again even if the result is known")]

@@ -19,6 +19,7 @@ from ..report import tables
 from ..sim.run import Result
 from ..spec import split_list
 from ..studies import runs
+from ..workloads import remarks
 from .console import console
 
 __all__ = ["Options", "compare", "simulate"]
@@ -83,6 +84,8 @@ STATES = {
 def _explain(document: dict[str, Any]) -> None:
     """What a reader of the table should know and would not guess."""
     results = document["results"]
+    for remark in remarks(document["workload"]):
+        print(f"trace: {remark}")
     for state, meaning in STATES.items():
         if any(r["load_state"] == state for r in results):
             print(f"{state}: {meaning}; the figures depend on the run's length")

@@ -9,6 +9,7 @@ from .canonical import write
 from .load import formats, load
 from .predictions import apply, settings
 from .prefix import Prefix
+from .readers.about import remarks
 from .synthetic import generate, generators
 from .workload import Workload, long_class
 
@@ -21,6 +22,7 @@ __all__ = [
     "generators",
     "load",
     "long_class",
+    "remarks",
     "settings",
     "write",
 ]

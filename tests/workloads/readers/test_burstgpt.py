@@ -40,7 +40,7 @@ def test_failed_requests_are_dropped_with_their_names_and_counted(file: Write) -
     assert w.arrival_s.tolist() == [0, 40]
     assert w.description["dropped_rows"] == 3
     assert w.description["dropped_by_reason"] == {"failed, no response tokens": 2, "no request tokens": 1}
-    assert "1 rows have a total that is not the sum of request and response" in w.description["notes"]
+    assert "rows whose total is not the sum of request and response: 1" in w.description["notes"]
 
 
 def test_sessions_where_the_file_has_them(file: Write) -> None:

@@ -48,7 +48,7 @@ def test_mooncake(file: Write) -> None:
     assert about["estimates"] == []
     assert about["notes"] == [
         "arrivals count from the earliest request, at 3000 ms in the file",
-        "hash_ids name blocks of 512 tokens; 1 last blocks that their prompts do not fill were left out",
+        "hash_ids name blocks of 512 tokens; last ones that their prompts do not fill, left out: 1",
     ]
 
 
@@ -129,7 +129,7 @@ def test_bailian_sessions_are_chats_from_their_root(file: Write) -> None:
     assert w.description["format"] == "bailian"
     assert w.description["units"]["timestamp"] == "s"
     assert w.description["ignored_columns"] == ["turn"]
-    assert "1 chats begin before the trace: their first parents are not in it" in w.description["notes"]
+    assert "chats that begin before the trace, so that their first parents are not in it: 1" in w.description["notes"]
 
 
 def test_bailian_ids_name_contents_so_what_is_before_counts(file: Write) -> None:

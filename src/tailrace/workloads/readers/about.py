@@ -10,7 +10,7 @@ import numpy as np
 from ...params import show
 from ...table import F8, I8
 
-__all__ = ["describe", "from_earliest", "reordered"]
+__all__ = ["describe", "from_earliest", "remarks", "reordered"]
 
 
 def describe(
@@ -48,6 +48,16 @@ def describe(
         "notes": list(notes),
         "estimates": list(estimates),
     }
+
+
+def remarks(description: Mapping[str, Any]) -> list[str]:
+    """What nobody should miss of a `Workload.description`: rows lost, rows sorted, and what the file did not say."""
+    found = [
+        f"rows dropped: {count:,} ({reason})" for reason, count in description.get("dropped_by_reason", {}).items()
+    ]
+    if description.get("reordered_rows"):
+        found.append(f"rows out of order, sorted by arrival: {description['reordered_rows']:,}")
+    return found + list(description.get("estimates", []))
 
 
 def reordered(arrival: F8 | I8) -> int:

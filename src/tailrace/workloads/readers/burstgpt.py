@@ -69,4 +69,4 @@ def _columns(rows: Rows, kept: Any) -> dict[str, Any]:
 def _totals(rows: Rows, total: Any) -> list[str]:
     """A total that is not the sum is no mistake of ours to mend, but worth saying."""
     off = int((rows.whole("Total tokens", low=0) != total).sum())
-    return [f"{off} rows have a total that is not the sum of request and response"] if off else []
+    return [f"rows whose total is not the sum of request and response: {off:,}"] if off else []

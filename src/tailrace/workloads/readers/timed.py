@@ -146,7 +146,7 @@ def _prefix(rows: Rows, kept: I8, prompt: I8, params: Any, name: str) -> tuple[P
         size = block_size(list(zip(prompt.tolist(), np.diff(starts)[kept].tolist(), strict=True))) or SIZES[-1]
     skip = f"do without: --format {name}:prefix=false"
     prefix, partial = prefix_of(rows, "hash_ids", kept, prompt, size, name != "mooncake", skip)
-    told = f"hash_ids name blocks of {size} tokens; {partial} last blocks that their prompts do not fill were left out"
+    told = f"hash_ids name blocks of {size} tokens; last ones that their prompts do not fill, left out: {partial:,}"
     return prefix, [told]
 
 
@@ -165,7 +165,7 @@ def _chats(rows: Rows, kept: I8) -> tuple[dict[str, Any], list[str]]:
     columns: dict[str, Any] = {"session": root[chat][kept]}
     if "type" in rows:
         columns["class_id"], columns["class_names"] = rows.names("type", among=kept)
-    note = f"{len(outside)} chats begin before the trace: their first parents are not in it"
+    note = f"chats that begin before the trace, so that their first parents are not in it: {len(outside):,}"
     return columns, [note] if outside else []
 
 
