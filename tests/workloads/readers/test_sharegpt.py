@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import json
 import sys
 import types
@@ -77,6 +78,19 @@ def test_arrivals_by_a_process_of_ones_own(file: Write) -> None:
     assert other.description["seed"] == 1
     slow = load(path, format="sharegpt:session_rps=2,turn_gap_s=60")
     assert slow.arrival_s.tolist() == pytest.approx((2 * w.arrival_s).tolist())
+
+
+def test_prompts_of_a_conversation_share_their_blocks(file: Write) -> None:
+    path = str(file(json.dumps([TWO, ONE, TWO])))
+    assert load(path).prefix is None
+    w = load(path, format="sharegpt:block_tokens=2,chars_per_token=1")
+    assert w.prompt_tokens.tolist() == [9, 21, 8, 9, 21]
+    assert w.prefix is not None
+    a, b, c, d, e = (w.prefix.ids[x:y].tolist() for x, y in itertools.pairwise(w.prefix.offsets))
+    assert [len(row) for row in (a, b, c, d, e)] == [4, 10, 4, 4, 10]
+    assert b[:4] == a
+    assert e[:4] == d
+    assert len({*b, *c, *e}) == 24
 
 
 def test_tokens_by_characters(file: Write) -> None:

@@ -19,6 +19,7 @@ from ...errors import UserError
 from ...params import P
 from ...table import F8, I8
 from .. import _streams as streams
+from ..prefix import Prefix
 from ..workload import Workload
 from .about import describe
 from .json_values import values
@@ -41,6 +42,9 @@ class ShareGPTParams(NamedTuple):
     ] = 0.0
     turn_gap_s: Annotated[float, P("from each request of a conversation to its next", "s", low=0, high=1e9)] = 0.0
     tokenizer: Annotated[str, P("file, folder or name of a Hugging Face tokenizer; none = an estimate")] = "none"
+    block_tokens: Annotated[
+        int, P("name the prompts' blocks of so many tokens; 0 = none", "tokens", low=0, high=2**20)
+    ] = 0
     chars_per_token: Annotated[float, P("of the estimate", "characters", low=0, high=1000, open_low=True)] = 4.0
     seed: Annotated[int, P("seed of the arrivals", low=0, high=2**53)] = 0
 
@@ -71,11 +75,13 @@ def read(path: str | Path | Source, params: ShareGPTParams = AS_IS) -> Workload:
         params=params,
         units={"value": "text"},
         dropped=dropped,
-        notes=["a prompt is all turns before the answer, without a chat template", _when(params)],
+        notes=["a prompt is all turns before the answer, without a chat template", _when(params), _shared(params)],
         estimates=[how],
     )
-    arrival = _arrivals(session, params)
-    return Workload.of(arrival, prompt, output, name=source.name, description=description, session=session)
+    arrival, prefix = _arrivals(session, params), _prefix(session, prompt, params.block_tokens)
+    return Workload.of(
+        arrival, prompt, output, name=source.name, description=description, session=session, prefix=prefix
+    )
 
 
 def _requests(source: Source, count: Count) -> tuple[I8, I8, I8, dict[str, int]]:
@@ -138,6 +144,26 @@ def _counter(params: ShareGPTParams) -> tuple[Count, str]:
         return [len(item.ids) for item in known.encode_batch(list(texts), add_special_tokens=False)]
 
     return count, f"tokens were counted by the tokenizer {name}, each turn by itself, without special tokens"
+
+
+def _shared(params: ShareGPTParams) -> str:
+    if not params.block_tokens:
+        return "what prompts of a conversation share is not named; block_tokens=16 names it"
+    return f"prompts share their blocks of {params.block_tokens} tokens within a conversation, none between two"
+
+
+def _prefix(session: I8, prompt: I8, block_tokens: int) -> Prefix | None:
+    """Every prompt of a conversation begins with the one before it."""
+    if not block_tokens:
+        return None
+    counts = prompt // block_tokens
+    names, which = np.unique(session, return_inverse=True)
+    longest = np.zeros(len(names), dtype=np.int64)
+    np.maximum.at(longest, which, counts)
+    base = np.cumsum(longest) - longest
+    offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+    index = np.arange(offsets[-1]) - np.repeat(offsets[:-1], counts)
+    return Prefix(block_tokens, np.repeat(base[which], counts) + index, offsets)
 
 
 def _when(params: ShareGPTParams) -> str:
