@@ -11,7 +11,7 @@ import pytest
 
 from tailrace.errors import UserError
 from tailrace.params import describe
-from tailrace.workloads import apply, formats, generate, load, long_class, write
+from tailrace.workloads import apply, canonical, formats, generate, load, long_class, write
 
 AZURE = "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.6805900,374,44\n2023-11-16 18:15:47,1,2\n"
 CANONICAL = "arrival_s,prompt_tokens,output_tokens\n0,1,2\n1,1,7\n"
@@ -78,6 +78,20 @@ def test_every_format_describes_itself_alike(file: Write) -> None:
         assert keys <= about.keys()
         assert json.loads(json.dumps(about)) == about
         assert describe(formats()[about["format"]].params) is not None
+
+
+def shown(default: object) -> str:
+    return f"{default:g}" if isinstance(default, float) else str(default).lower()
+
+
+def test_every_format_and_setting_is_documented() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "traces.md").read_text()
+    for name, format in formats().items():
+        assert f"\n| `{name}` | " in text
+        for column in (*format.columns, *(canonical.OPTIONAL if name == "canonical" else ())):
+            assert f"`{column}`" in text or name == "vllm_bench"
+        settings = [f"`{item.name}` ({shown(item.default)}" for item in describe(format.params)]
+        assert all(setting in text for setting in settings), settings
 
 
 def test_seed_of_a_file_makes_independent_label_errors(file: Write) -> None:

@@ -24,7 +24,7 @@ def read(path: Path, text: str) -> list[Any]:
     return [value for _, value in json_values.values(Source(path))]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(JSON, max_size=6), st.sampled_from([1, 2, 3, 7, 50]), st.sampled_from([None, 1]))
 def test_an_array_in_chunks_of_any_size(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, elements: list[Any], chunk: int, indent: int | None
