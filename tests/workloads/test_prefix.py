@@ -9,7 +9,7 @@ import pytest
 
 from tailrace.errors import UserError
 from tailrace.workloads import Prefix, Workload, apply, generate, load
-from tailrace.workloads.prefix import engine_ids
+from tailrace.workloads.prefix import engine_ids, twice
 
 GENERATORS = ("qba", "poisson", "deterministic")
 
@@ -113,6 +113,13 @@ def test_mistakes(given: Prefix, message: str) -> None:
         workload(given)
     assert str(error.value).startswith("workload 'w': prefix: ")
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("offset", [0, 2**62])
+def test_twice_is_within_a_row(offset: int) -> None:
+    assert twice(np.array([1, 2, 1]) + offset, np.array([0, 0, 1])) is None
+    assert twice(np.array([4, 1, 2, 1]) + offset, np.array([0, 1, 1, 1])) == 3
+    assert twice(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)) is None
 
 
 @pytest.mark.parametrize("name", GENERATORS)

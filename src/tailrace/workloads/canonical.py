@@ -16,10 +16,9 @@ import numpy as np
 
 from ..errors import UserError
 from ..table import F8, I8
-from .prefix import Prefix
+from .prefix import Prefix, twice
 from .readers import tables
 from .readers.about import describe, from_earliest, reordered
-from .readers.blocks import twice
 from .readers.rows import Rows
 from .readers.source import Source
 from .workload import Workload

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..errors import UserError
 from ..table import I8
 
-__all__ = ["Prefix", "checked", "engine_ids"]
+__all__ = ["Prefix", "checked", "engine_ids", "twice"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,10 +72,21 @@ def checked(prefix: Prefix, name: str, prompt_tokens: I8) -> Prefix:
     i = int(np.argmax(over))
     refuse(over.any(), f"request {i} names {counts[i]} blocks, but {prompt_tokens[i]} tokens fill fewer of {size}")
     row = np.repeat(np.arange(rows), counts)
-    order = np.lexsort((ids, row))
-    twice = (np.diff(ids[order]) == 0) & (np.diff(row[order]) == 0)
-    refuse(twice.any(), f"request {row[order[int(np.argmax(twice))]] if twice.any() else 0} names two blocks alike")
+    entry = twice(ids, row)
+    refuse(entry is not None, f"request {row[entry or 0] if len(row) else 0} names two blocks alike")
     return Prefix(int(size), ids, offsets)
+
+
+def twice(ids: I8, row: I8) -> int | None:
+    """An entry whose id, 0 or more, its ``row`` has had before, or None."""
+    kinds = int(ids.max(initial=0)) + 1
+    if kinds * (int(row.max(initial=0)) + 1) < 2**63:  # sorting numbers is ten times as fast as sorting pairs
+        pairs = np.sort(row * kinds + ids)
+        if not (pairs[1:] == pairs[:-1]).any():
+            return None
+    order = np.lexsort((ids, row))
+    alike = (np.diff(ids[order]) == 0) & (np.diff(row[order]) == 0)
+    return int(order[1:][int(np.argmax(alike))]) if alike.any() else None
 
 
 def engine_ids(prefix: Prefix, prompt_tokens: I8, engine_block_tokens: int) -> tuple[I8, I8]:

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tailrace.workloads.readers.blocks import chained, twice
+from tailrace.workloads.readers.blocks import chained
 
 
 @given(st.lists(st.lists(st.integers(0, 3), max_size=6), min_size=1, max_size=12))
@@ -22,9 +22,5 @@ def test_chained_names_are_alike_exactly_where_all_before_is(rows: list[list[int
 
 def test_large_ids_and_none() -> None:
     assert chained(np.array([2**62, 2**62 - 1, 2**62]), np.array([0, 2, 2, 3])).tolist() == [0, 1, 0]
+    assert chained(np.array([5, 7, 9, 7, 9]), np.array([0, 3, 5])).tolist() == [0, 2, 3, 1, 4]
     assert chained(np.zeros(0, dtype=np.int64), np.array([0, 0])).tolist() == []
-
-
-def test_twice_is_within_a_row() -> None:
-    assert twice(np.array([1, 2, 1]), np.array([0, 0, 1])) is None
-    assert twice(np.array([4, 1, 2, 1]), np.array([0, 1, 1, 1])) == 3

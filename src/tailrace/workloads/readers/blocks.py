@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ...table import I8
-from ..prefix import Prefix
+from ..prefix import Prefix, twice
 from .rows import Rows
 
-__all__ = ["chained", "prefix_of", "twice"]
+__all__ = ["chained", "prefix_of"]
 
 
 def prefix_of(
@@ -33,8 +31,7 @@ def prefix_of(
         remedy = f"correct it, give block_tokens, or {skip}"
         raise rows.mistake(int(kept[i]), field, f"{wrong} blocks of {block_tokens}", remedy)
     offsets = np.concatenate(([0], np.cumsum(full))).astype(np.int64)
-    row = np.repeat(np.arange(len(full)), full)
-    ids = flat[first[row] + np.arange(offsets[-1]) - offsets[row]]
+    ids, row = flat[_entries(first, full)], np.repeat(np.arange(len(full)), full)
     if chain:
         ids = chained(ids, offsets)
     elif (entry := twice(ids, row)) is not None:
@@ -46,24 +43,27 @@ def prefix_of(
 def chained(ids: I8, offsets: I8) -> I8:
     """``ids`` renamed so that two are alike only if all before them in their rows are alike too.
 
-    Names are numbered level by level from 0. Time: a sort of each level.
+    Names are numbered from 0. Time: a sort of each level, of the rows that still share what they had so far.
     """
-    _, dense = np.unique(ids, return_inverse=True)
-    kinds = int(dense.max(initial=0)) + 1
-    counts = np.diff(offsets)
-    order = np.argsort(-counts, kind="stable")
-    out, before, names = np.empty_like(ids), np.zeros(len(counts), dtype=np.int64), 1
-    for level in range(int(counts.max(initial=0))):
-        active = order[: int(np.searchsorted(-counts[order], -level, side="left"))]
-        place = offsets[:-1][active] + level
-        found, name = np.unique(before[active] * kinds + dense[place], return_inverse=True)
-        out[place] = before[active] = names + name
+    if len(ids) * (int(ids.max(initial=0)) + 1) >= 2**63:
+        ids = np.unique(ids, return_inverse=True)[1].astype(np.int64)
+    kinds, counts = int(ids.max(initial=0)) + 1, np.diff(offsets)
+    out, before = np.empty_like(ids), np.zeros(len(counts), dtype=np.int64)
+    active, names, level = np.flatnonzero(counts > 0), 0, 0
+    while len(active):
+        place = offsets[active] + level
+        found, which, shared = np.unique(before[active] * kinds + ids[place], return_inverse=True, return_counts=True)
+        out[place] = before[active] = names + which
         names += len(found)
-    return out - 1
+        alone = shared[which] == 1
+        rest = _entries(offsets[active[alone]] + level + 1, counts[active[alone]] - level - 1)
+        out[rest] = names + np.arange(len(rest))  # nobody else begins like this any more
+        names, level = names + len(rest), level + 1
+        active = active[~alone & (counts[active] > level)]
+    return out
 
 
-def twice(ids: I8, row: I8) -> Any:
-    """An entry whose id its row has had, or None."""
-    order = np.lexsort((ids, row))
-    alike = (np.diff(ids[order]) == 0) & (np.diff(row[order]) == 0)
-    return int(order[1:][int(np.argmax(alike))]) if alike.any() else None
+def _entries(first: I8, counts: I8) -> I8:
+    """The places ``first[i]`` to ``first[i] + counts[i]``, one row after the other."""
+    ends = np.cumsum(counts)
+    return np.repeat(first - (ends - counts), counts) + np.arange(int(counts.sum()))
