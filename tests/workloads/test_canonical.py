@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from tailrace.errors import UserError
 from tailrace.workloads import Prefix, Workload, canonical, generate, write
+from tailrace.workloads.readers import delimited
 
 HEADER = "arrival_s,prompt_tokens,output_tokens"
 BLOCKS = HEADER + ",prefix_blocks,block_tokens"
@@ -96,6 +97,14 @@ def test_blocks_in_parquet_may_be_null_or_small_integers(tmp_path: Path) -> None
         prefix = canonical.read(tmp_path / "x.parquet").prefix
         assert prefix is not None
         assert prefix.ids.tolist() == [3, 4]
+
+
+def test_many_blocks_in_one_row_of_csv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ids, offsets = np.arange(120_000), np.array([0, 60_000, 120_000])
+    workload = Workload.of([0, 1], [60_000] * 2, [1, 1], name="x", prefix=Prefix(1, ids, offsets))
+    write(workload, tmp_path / "x.csv")
+    monkeypatch.setattr(delimited, "BLOCK_BYTES", 1 << 16)
+    assert canonical.read(tmp_path / "x.csv").digest() == workload.digest()
 
 
 def test_a_prefix_without_ids_comes_back(tmp_path: Path) -> None:

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tailrace.errors import UserError
@@ -26,6 +28,17 @@ def test_reads_either_line_end(file: Write, newline: str, end: bool) -> None:
     assert workload.output_tokens.tolist() == [44, 109]
     assert workload.predictions == "oracle"
     assert workload.description["rows"] == 2
+
+
+def test_parquet_with_times_or_text(tmp_path: Path, file: Write) -> None:
+    stamps = ["2023-11-16 18:15:46.6805900", "2023-11-16 18:15:50.9951690"]
+    lengths = {"ContextTokens": [374, 396], "GeneratedTokens": [44, 109]}
+    text = pa.array(stamps)
+    times = text.cast(pa.timestamp("ns"))
+    for column in (text, times, times.cast(pa.timestamp("us", "UTC"))):
+        pq.write_table(pa.table({"TIMESTAMP": column} | lengths), tmp_path / "x.parquet")
+        workload = azure.read(tmp_path / "x.parquet")
+        assert workload.digest() == azure.read(file("\n".join(GOOD))).digest()
 
 
 def test_the_seventh_digit_counts(file: Write) -> None:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tailrace.errors import UserError
@@ -205,6 +207,14 @@ def test_blocks_of_16_without_chats_are_vllms(file: Write) -> None:
     assert b != c
     with pytest.raises(UserError, match=r"2 ids, but 40 tokens are 0\.07812 blocks of 512"):
         load(str(file(lines({**TIMED, "hash_ids": [1, 2]}, {**TIMED, "hash_ids": [1]}))), format="mooncake")
+
+
+def test_in_parquet(tmp_path: Path, file: Write) -> None:
+    for rows in (MOONCAKE, [CHAT, {**CHAT, "chat_id": 2, "parent_chat_id": 1}], [TIMED]):
+        pq.write_table(pa.Table.from_pylist(rows), tmp_path / "x.parquet")
+        w = load(str(tmp_path / "x.parquet"))
+        assert w.digest() == load(str(file(lines(*rows)))).digest()
+        assert w.description["format"] in ("mooncake", "bailian", "timed")
 
 
 def test_block_size() -> None:

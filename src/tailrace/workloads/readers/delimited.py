@@ -5,13 +5,18 @@ from __future__ import annotations
 import csv
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 from ...errors import UserError
 from .rows import FIX_ROW, Rows
-from .source import Source
+from .source import Source, in_blocks
 
 __all__ = ["header", "read"]
+
+BLOCK_BYTES: Final = 1 << 20
+"""What is parsed at once. A row must fit, so it is doubled until the longest does."""
+LONGEST_FIELD: Final = 2**30
+"""Characters. A prompt's block ids may be many."""
 
 
 def header(source: Source) -> tuple[int, list[str]]:
@@ -33,14 +38,18 @@ def read(source: Source, line: int, names: Sequence[str], wanted: Sequence[str],
 
     if next(itertools.islice(_numbered(source), 1, None), None) is None:
         raise UserError(f"{source.path}: has a header and no rows; there is nothing to run")
-    try:
+
+    def parsed(block: int) -> Any:
         with source.stream() as file:
-            table = pcsv.read_csv(
+            return pcsv.read_csv(
                 file,
-                pcsv.ReadOptions(column_names=list(names), skip_rows=line),
+                pcsv.ReadOptions(column_names=list(names), skip_rows=line, block_size=block),
                 pcsv.ParseOptions(newlines_in_values=True),
                 pcsv.ConvertOptions(column_types=dict.fromkeys(wanted, pa.string()), include_columns=list(wanted)),
             )
+
+    try:
+        table = in_blocks(parsed, BLOCK_BYTES)
     except (pa.ArrowInvalid, OSError) as error:
         raise _why_not(source, names, str(error)) from None
     return Rows(source.path, table, lambda index: _place(source, index), ignored)
@@ -54,6 +63,7 @@ def _place(source: Source, index: int) -> str:
 def _numbered(source: Source) -> Iterator[tuple[int, list[str]]]:
     """Each row that is not blank, with the line it starts on."""
     with source.guard(), source.text() as file:
+        csv.field_size_limit(max(csv.field_size_limit(), LONGEST_FIELD))
         reader, line = csv.reader(file), 1
         try:
             for cells in reader:

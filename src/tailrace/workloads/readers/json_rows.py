@@ -10,13 +10,12 @@ from typing import Any, Final
 from ...errors import UserError
 from .json_values import values
 from .rows import FIX_ROW, Rows
-from .source import Source
+from .source import Source, in_blocks
 
 __all__ = ["first_keys", "objects", "read"]
 
 BLOCK_BYTES: Final = 16 << 20
 """What is parsed at once. An object must fit, so it is doubled until the longest does."""
-MOST_BYTES: Final = 2**30
 SAMPLE: Final = 20
 """Objects looked at to tell names that are numbers from names that are text."""
 WANTED: Final = {"number": "a number", "name": "a name", "numbers": "a list of whole numbers of 0 or more"}
@@ -58,17 +57,17 @@ def _table(source: Source, schema: Any, kinds: Mapping[str, str]) -> Any:
     import pyarrow as pa
     import pyarrow.json as pj
 
-    options, block = pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore"), BLOCK_BYTES
-    while True:
-        try:
-            with _stream(source) as file:
-                table = pj.read_json(file, pj.ReadOptions(block_size=block), options)
-            table.validate(full=True)  # a name may hold bytes that are not UTF-8
-            return table
-        except (pa.ArrowInvalid, OSError) as error:
-            if "straddl" not in str(error) or block >= MOST_BYTES:
-                raise _why_not(source, schema, kinds, str(error)) from None
-            block *= 2
+    def parsed(block: int) -> Any:
+        with _stream(source) as file:
+            options = pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
+            return pj.read_json(file, pj.ReadOptions(block_size=block), options)
+
+    try:
+        table = in_blocks(parsed, BLOCK_BYTES)
+        table.validate(full=True)  # a name may hold bytes that are not UTF-8
+    except (pa.ArrowInvalid, OSError) as error:
+        raise _why_not(source, schema, kinds, str(error)) from None
+    return table
 
 
 def _stream(source: Source) -> Any:

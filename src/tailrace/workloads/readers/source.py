@@ -6,17 +6,19 @@ import contextlib
 import difflib
 import io
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
 from ...errors import UserError
 
-__all__ = ["PARQUET_MAGIC", "Source"]
+__all__ = ["PARQUET_MAGIC", "Source", "in_blocks"]
 
 PARQUET_MAGIC: Final = b"PAR1"
 BOM: Final = b"\xef\xbb\xbf"
 START_BYTES: Final = 4096
+MOST_BYTES: Final = 2**30
+"""Largest block that a row must fit."""
 PACKED: Final = ((b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"BZh", "bz2"))
 REFUSED: Final = ((b"PK\x03\x04", "zip (or a spreadsheet)"), (b"\xfd7zXZ", "xz"), (b"7z\xbc\xaf", "7z"))
 
@@ -117,6 +119,19 @@ class Source:
             reason = " ".join(str(error.strerror or error).split())
             broken = f"its {self.packed} data cannot be unpacked" if self.packed else "cannot be read"
             raise UserError(f"{self.path}: {broken} ({reason}); download or copy it again") from None
+
+
+def in_blocks(read: Callable[[int], Any], block_bytes: int) -> Any:
+    """What pyarrow's ``read`` of so many bytes at once gives, doubled while a row does not fit. Raises what it does."""
+    import pyarrow as pa
+
+    while True:
+        try:
+            return read(block_bytes)
+        except pa.ArrowInvalid as error:
+            if "straddl" not in str(error) or block_bytes >= MOST_BYTES:
+                raise
+            block_bytes *= 2
 
 
 def _refuse_path(path: Path) -> None:
