@@ -30,9 +30,13 @@ class P:
     open_low: bool = False
     open_high: bool = False
     choices: tuple[str, ...] = ()
+    form: str = ""
+    """How a text is written; not empty for parameters that are texts, which whoever reads them checks."""
 
     @property
     def range(self) -> str:
+        if self.form:
+            return self.form
         if self.choices:
             return " | ".join(self.choices)
         left = "(" if self.open_low or self.low == -math.inf else "["
@@ -99,6 +103,8 @@ def show(params: Any) -> dict[str, Any]:
 
 def _coerce(value: Any, item: Described, owner: str) -> Any:
     spec = item.spec
+    if spec.form:
+        return " ".join(str(value).split())
     if spec.choices:
         if value not in spec.choices:
             raise UserError(

@@ -126,7 +126,7 @@ def test_a_file_named_like_a_generator_is_the_file(tmp_path: Path, monkeypatch: 
     [
         ("qbaa", r"'qbaa' is neither a file nor a generator \(did you mean 'qba'\?\)"),
         ("qbaa:rate_rps=3", r"neither a file nor a generator \(did you mean 'qba'\?\)"),
-        ("", r"'' is neither a file nor a generator \(known: deterministic, poisson, qba\)"),
+        ("", r"'' is neither a file nor a generator \(known: deterministic, gamma, onoff, poisson, qba, spikes\)"),
         ("qba:rate_rp=3", r"workload qba: unknown parameter 'rate_rp' \(did you mean 'rate_rps'\?\)"),
         ("qba:rate_rps", "'rate_rps' is not key=value"),
         ("trace.csv", r"trace\.csv: no such file"),

@@ -50,6 +50,10 @@ def catalogue() -> dict[str, Any]:
             {"name": name, "doc": inspect.cleandoc(g.params.__doc__ or ""), "parameters": _parameters(g.params)}
             for name, g in workloads.generators().items()
         ],
+        "lengths": [
+            {"name": name, "form": source.form, "doc": source.about}
+            for name, source in workloads.length_sources().items()
+        ],
         "formats": list(workloads.formats()),
         "predictions": [{"name": name, "parameters": _parameters(cls)} for name, cls in workloads.settings().items()],
         "engines": [config.show() for config in ENGINES.values()],
@@ -79,6 +83,10 @@ def show(as_json: bool) -> None:
     for item in found["workloads"]:
         table.add_row(item["name"], item["doc"].partition("\n\n")[0].replace("\n", " "), _lines(item["parameters"]))
     out.print(table)
+    table = Table("lengths", "what they are", title="Lengths (lengths=NAME@SHARE + … of a generator)")
+    for item in found["lengths"]:
+        table.add_row(item["name"], item["doc"] + (f"; {item['form']}" if item["form"] != item["name"] else ""))
+    out.print(table)
     table = Table("predictions", "parameters (default; range)", title="What policies are told (--predictions)")
     for item in found["predictions"]:
         table.add_row(item["name"], _lines(item["parameters"]))
@@ -97,6 +105,6 @@ def show(as_json: bool) -> None:
 def _lines(parameters: list[dict[str, Any]]) -> str:
     lines = []
     for p in parameters:
-        default = "required" if p["default"] is None else p["default"]
+        default = {None: "required", "": "none"}.get(p["default"], p["default"])
         lines.append(f"{p['name']} ({default}; {p['range']} {p['unit']}".rstrip() + f"): {p['doc']}")
     return "\n".join(lines)

@@ -6,6 +6,7 @@ Importing this reads no data and does not import pyarrow; readers do, when calle
 from __future__ import annotations
 
 from .canonical import write
+from .lengths import SOURCES, Source
 from .load import formats, load
 from .predictions import apply, settings
 from .prefix import Prefix
@@ -20,9 +21,15 @@ __all__ = [
     "formats",
     "generate",
     "generators",
+    "length_sources",
     "load",
     "long_class",
     "remarks",
     "settings",
     "write",
 ]
+
+
+def length_sources() -> dict[str, Source]:
+    """Every distribution of lengths that a generator's ``lengths`` can name."""
+    return dict(SOURCES)
