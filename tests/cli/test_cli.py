@@ -10,33 +10,9 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
-
-from tailrace.cli import main
-
-
-class Outcome(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-@pytest.fixture
-def tailrace(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Any:
-    """Call the command line in this process, in an empty folder."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments: str) -> Outcome:
-        monkeypatch.setattr(sys, "argv", ["tailrace", *arguments])
-        with pytest.raises(SystemExit) as left:
-            main()
-        out, err = capsys.readouterr()
-        return Outcome(int(left.value.code or 0), out, err)
-
-    return call
-
 
 SMALL = ("qba:requests=300", "--engine", "qba")
 
@@ -183,14 +159,8 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize(("arguments", "message"), MISTAKES, ids=[" ".join(m[0])[:60] for m in MISTAKES])
-def test_a_mistake_is_one_line_and_status_2(tailrace: Any, tmp_path: Path, arguments: list[str], message: str) -> None:
-    shown = tailrace(*arguments)
-    assert shown.code == 2
-    assert message in shown.err
-    assert shown.err.startswith("tailrace: ")
-    assert shown.err.count("\n") == 1
-    assert shown.out == ""
-    assert list(tmp_path.iterdir()) == []
+def test_a_mistake_is_one_line_and_status_2(refused: Any, arguments: list[str], message: str) -> None:
+    refused(arguments, message)
 
 
 def test_an_engine_from_a_file(tailrace: Any, tmp_path: Path) -> None:
@@ -206,15 +176,10 @@ def test_an_engine_from_a_file(tailrace: Any, tmp_path: Path) -> None:
     assert "must hold settings" in tailrace("simulate", "qba", "--engine", "list.yaml").err
 
 
-def test_help_is_quick_and_light() -> None:
-    text = (
-        "import sys; sys.argv = ['tailrace', '--help']\nimport tailrace\nfrom tailrace.cli import main\ntry: main()\n"
-    )
-    text += "except SystemExit: pass\nheavy = {'numba', 'numpy', 'matplotlib', 'pyarrow', 'scipy', 'torch', 'vllm'}\n"
-    text += "print(sorted(heavy & set(sys.modules)))"
-    shown = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
-    assert "compare" in shown.stdout
-    assert shown.stdout.splitlines()[-1] == "[]"
+def test_help_is_quick_and_light(imports: Any) -> None:
+    shown, heavy = imports("--help")
+    assert "compare" in shown
+    assert heavy == []
 
 
 def test_version(tailrace: Any) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from .. import __version__
+from . import workload as workload_verb
 
 __all__ = ["app"]
 
@@ -20,6 +21,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+app.add_typer(workload_verb.app, name="workload")
 
 WorkloadArg = Annotated[
     str,

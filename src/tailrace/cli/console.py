@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from typing import Any
 
 from rich.console import Console
 
-__all__ = ["PIPE_WIDTH", "console"]
+__all__ = ["PIPE_WIDTH", "console", "print_json"]
 
 PIPE_WIDTH = 150
 
@@ -21,3 +23,9 @@ class _Console(Console):
 def console() -> Console:
     """Standard output. Not a terminal: plain text, `PIPE_WIDTH` columns."""
     return _Console() if sys.stdout.isatty() else _Console(width=PIPE_WIDTH)
+
+
+def print_json(document: Any) -> None:
+    """``document`` as JSON on standard output. JSON has no NaN or infinity: null; NumPy's numbers are numbers."""
+    text = json.dumps(document, default=lambda value: value.item())
+    print(json.dumps(json.loads(text, parse_constant=lambda name: None), indent=2, allow_nan=False))

@@ -1,0 +1,74 @@
+"""``tailrace workload``: make, inspect and fetch workloads. Options only; `workload_verbs` does the work."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    help="Make a synthetic workload, inspect one, fetch a public trace.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+Spec = Annotated[
+    str,
+    typer.Argument(
+        metavar="WORKLOAD",
+        help="A trace file, a generator: name:key=value,… (see `tailrace policies`), or a TOML, YAML or JSON file",
+    ),
+]
+Seed = Annotated[int | None, typer.Option(help="Seed of the generator; default: the workload's own, else 0", min=0)]
+Limit = Annotated[int, typer.Option(help="Only the first so many requests; 0 = all", min=0)]
+RateScale = Annotated[float, typer.Option(help="Multiply the arrival rate")]
+Format = Annotated[str, typer.Option(help="Format of the trace; found from its content by default")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else")]
+
+
+@app.command()
+def make(
+    workload: Spec,
+    out: Annotated[str, typer.Option(help="File to write, .csv or .parquet")],
+    seed: Seed = None,
+    limit: Limit = 0,
+    rate_scale: RateScale = 1.0,
+    format: Format = "",
+    as_json: Json = False,
+) -> None:
+    """Write a workload to a CSV or Parquet file that every verb reads."""
+    from . import workload_verbs as verbs
+
+    verbs.make(verbs.Asked(workload, seed, limit, rate_scale, format), out, as_json)
+
+
+@app.command()
+def inspect(
+    workload: Spec,
+    plot: Annotated[
+        str, typer.Option(help="Draw the lengths' distribution and density to this .png or .svg file")
+    ] = "",
+    seed: Seed = None,
+    limit: Limit = 0,
+    rate_scale: RateScale = 1.0,
+    format: Format = "",
+    as_json: Json = False,
+) -> None:
+    """Print span, rate, burstiness, lengths and their tails, classes, sessions, prefix sharing, what was dropped."""
+    from . import workload_verbs as verbs
+
+    verbs.inspect(verbs.Asked(workload, seed, limit, rate_scale, format), plot, as_json)
+
+
+@app.command()
+def fetch(
+    name: Annotated[str, typer.Argument(help="A trace, or the first part of several names; default: all")] = "",
+    run: Annotated[str, typer.Option(help="Download into this folder, instead of saying how", metavar="DIR")] = "",
+    as_json: Json = False,
+) -> None:
+    """List the public traces with licence and citation, and say how to download them or do it."""
+    from . import workload_verbs as verbs
+
+    verbs.fetch(name, run, as_json)
