@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 import json
+import re
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tailrace.workloads import load
+from tailrace.workloads import generators, length_sources, load, settings
 from tailrace.workloads.public import TRACES
 
 
@@ -148,3 +150,36 @@ def test_help_is_light(imports: Any) -> None:
     shown, heavy = imports("workload", "inspect", "--help")
     assert "--plot" in shown
     assert heavy == []
+
+
+DOCS = Path(__file__).parents[2] / "docs" / "workloads.md"
+
+
+def test_the_examples_in_the_docs_run(workload: Any, tmp_path: Path) -> None:
+    text = DOCS.read_text()
+    (settings,) = re.findall(r"```toml\n(.*?)```", text, re.S)
+    (tmp_path / "mix.toml").write_text(settings)
+    lines = "".join(re.findall(r"```sh\n(.*?)```", text, re.S)).splitlines()
+    calls = [shlex.split(line) for line in lines]
+    assert len(calls) == 7
+    for call in calls:
+        assert call[:2] == ["tailrace", "workload"]
+        shown = workload(*call[2:])
+        assert (shown.code, shown.err) == (0, ""), call
+    assert len(load("mix.csv")) == 2000
+    assert (tmp_path / "lengths.png").exists()
+
+
+def test_the_docs_name_what_there_is() -> None:
+    text = DOCS.read_text()
+    for name in (*generators(), *length_sources(), *settings()):
+        assert f"`{name}" in text, name
+
+
+def test_policies_lists_generators_and_lengths(tailrace: Any) -> None:
+    found = json.loads(tailrace("policies", "--json").out)
+    assert {item["name"] for item in found["workloads"]} == set(generators())
+    assert {item["name"] for item in found["lengths"]} == set(length_sources())
+    shown = " ".join(tailrace("policies").out.split())
+    assert "NAME@SHARE key=value" in shown
+    assert "constant:PROMPT:OUTPUT" in shown

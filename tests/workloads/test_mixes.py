@@ -62,6 +62,12 @@ def test_other_shares_leave_each_parts_lengths_as_they_are() -> None:
     assert (few.arrival_s == alone.arrival_s).all()
 
 
+def test_the_mix_of_70_percent_reasoning_has_its_papers_tail() -> None:
+    # arXiv 2606.18431, mix-2: decode P99 over 16k tokens, as stated in the article on it.
+    output = made(lengths="azure-conv@0.3+s1k-like@0.7").output_tokens
+    assert 16_000 < np.quantile(output, 0.99) < 20_000
+
+
 def test_notes_say_where_lengths_come_from() -> None:
     workload = made(lengths="azure-conv@0.8+r1@0.2")
     assert [note.split(":")[0] for note in workload.description["notes"]] == ["lengths azure-conv", "lengths r1"]

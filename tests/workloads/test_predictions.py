@@ -59,6 +59,22 @@ def test_label_errors_have_their_rates(workload: Workload) -> None:
     assert 1 - told.predicted_class[long].mean() == pytest.approx(0.3, abs=0.04)
 
 
+def test_label_shares_are_the_papers(workload: Workload) -> None:
+    # arXiv 2610.17795, equations (6) and (7): arrival rates of the predicted classes.
+    eps_sl, eps_ls = 0.1, 0.3
+    told = apply(workload, f"label:eps_sl={eps_sl},eps_ls={eps_ls}")
+    long = float(workload.true_class.mean())
+    short = 1 - long
+    assert 1 - told.predicted_class.mean() == pytest.approx((1 - eps_sl) * short + eps_ls * long, abs=0.01)
+    assert told.predicted_class.mean() == pytest.approx(eps_sl * short + (1 - eps_ls) * long, abs=0.01)
+
+
+def test_each_direction_of_error_leaves_the_other_class_alone(workload: Workload) -> None:
+    short = workload.true_class == SHORT
+    assert (apply(workload, "label:eps_sl=0.4").predicted_class[~short] == LONG).all()
+    assert (apply(workload, "label:eps_ls=0.4").predicted_class[short] == SHORT).all()
+
+
 def test_label_errors_are_nested_over_their_levels(workload: Workload) -> None:
     wrong = [
         apply(workload, f"label:eps_sl={eps},eps_ls={eps}").predicted_class != workload.true_class
@@ -104,6 +120,19 @@ def test_noise_has_mean_one_and_its_cv(workload: Workload) -> None:
     cutoff = np.quantile(workload.output_tokens, 0.85)
     assert (told.predicted_class == (told.predicted_output_tokens > cutoff)).all()
     assert (told.true_class == workload.true_class).all()
+
+
+def test_noise_is_lognormal_and_paired_over_its_levels(workload: Workload) -> None:
+    long = workload.output_tokens > 200  # where rounding does not matter
+    normals = []
+    for cv in (0.2, 0.5, 1.0):
+        told = apply(workload, f"noise:cv={cv}")
+        sigma = np.sqrt(np.log1p(cv**2))
+        logs = np.log(told.predicted_output_tokens[long] / workload.output_tokens[long])
+        normals.append((logs + sigma**2 / 2) / sigma)
+        assert normals[-1].mean() == pytest.approx(0, abs=0.03)
+        assert normals[-1].std() == pytest.approx(1, abs=0.02)
+    assert np.abs(normals[0] - normals[2]).max() < 0.1  # the same draws, wider
 
 
 def test_noise_of_nothing_is_the_truth_and_much_stays_in_range(workload: Workload) -> None:
