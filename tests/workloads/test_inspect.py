@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from tailrace.workloads import Prefix, Workload, generate
 from tailrace.workloads.inspect import inspect
@@ -51,6 +52,12 @@ def test_scv_of_gamma_arrivals(cv: float, low: float, high: float) -> None:
         # Counts of a renewal process disperse as its gaps do, over windows that hold many.
         assert found["windows"][2]["dispersion"] == pytest.approx(found["scv"], rel=0.5)
         assert found["windows"][0]["peak_to_mean"] > found["windows"][2]["peak_to_mean"] > 1
+
+
+def test_rank_correlation_is_spearmans() -> None:
+    workload = generate("qba", {"requests": 2000})
+    exact = stats.spearmanr(workload.prompt_tokens, workload.output_tokens).statistic
+    assert inspect(workload)["rank_correlation"] == pytest.approx(exact, rel=1e-12)
 
 
 def test_one_request_and_all_at_once() -> None:

@@ -73,9 +73,18 @@ def _figure(workload: Workload) -> Any:
         for axes in (left, right):
             _marks(axes, at)
             log_axis(axes.xaxis, [float(tokens.min()), float(tokens.max())], 0.5)
+            axes.xaxis.set_major_formatter(lambda value, _: _tick(value))
             axes.set_xlabel(f"{kind} tokens")
         _key(left, at)
     return canvas.figure
+
+
+def _tick(tokens: float) -> str:
+    """Short enough for one decade a label."""
+    for unit, size in (("M", 1e6), ("k", 1e3)):
+        if tokens >= max(size, 1e4):
+            return f"{tokens / size:,.4g}{unit}"
+    return f"{tokens:,.0f}" if tokens >= 100 else f"{tokens:.3g}"
 
 
 def _cdf(axes: Any, kind: str, color: str, tokens: Any) -> None:

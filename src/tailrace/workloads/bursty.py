@@ -60,7 +60,7 @@ class SpikesParams(NamedTuple):
     arXiv 2606.18431; base rate, durations and tail index are assumptions.
     """
 
-    base_rps: Rate = 2.0
+    base_rps: LowRate = 2.0
     spike_rps: Annotated[float, P("lowest rate of a spike", "requests/s", low=0, high=1e9, open_low=True)] = 50.0
     spike_shape: Annotated[float, P("tail index of the spikes' rates", low=1, high=100, open_low=True)] = 2.5
     spike_s: Mean = 2.0

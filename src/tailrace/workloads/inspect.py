@@ -95,12 +95,16 @@ def _quantiles(values: Any) -> dict[str, float]:
 
 def _rank_correlation(prompt: I8, output: I8) -> float:
     """Spearman's; NaN where one of them is constant."""
-    from scipy.stats import rankdata
-
-    ranks = [rankdata(values) for values in (prompt, output)]
-    if any(np.ptp(rank) == 0 for rank in ranks):
+    if np.ptp(prompt) == 0 or np.ptp(output) == 0:
         return math.nan
-    return float(np.corrcoef(*ranks)[0, 1])
+    return float(np.corrcoef(_ranks(prompt), _ranks(output))[0, 1])
+
+
+def _ranks(values: I8) -> F8:
+    """Ranks, equal values with their mean rank."""
+    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ranks: F8 = (np.cumsum(counts) - (counts - 1) / 2)[inverse]
+    return ranks
 
 
 def _groups(w: Workload, index: I8, names: tuple[str, ...], weights: tuple[float, ...] | None = None) -> dict[str, Any]:
