@@ -20,7 +20,8 @@ TABLES = ("azure-conv", "r1")
 
 def drawn(text: str, n: int = MANY, part: int = 0) -> tuple[I8, I8]:
     (term,) = terms(text, "here", ())
-    return draw(term, Draws(1, n, part), "here")
+    prompt, output, _ = draw(term, Draws(1, n, part), "here")
+    return prompt, output
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -113,6 +114,7 @@ def test_parts_draw_apart_and_fewer_are_the_first_of_more() -> None:
         ("constant:5", "here: constant: 1 arguments; write constant:PROMPT:OUTPUT"),
         ("constant:5:0", "here: constant: OUTPUT: 0 must be finite and in"),
         ("constant:5:1.5", "here: constant: OUTPUT: 1.5 must be a whole number of tokens"),
+        ("lognormal:9000", "here: lognormal: PROMPT_MEDIAN 9000 is above PROMPT_CAP 8192; give a larger cap"),
         ("lognormal:a", "here: lognormal: PROMPT_MEDIAN: 'a' is not a number"),
         ("lognormal:5:11", r"here: lognormal: PROMPT_SIGMA: 11 must be finite and in \[0, 10\]"),
         ("lognormal:1:1:1:1:1:1:1", "7 arguments; write lognormal:PROMPT_MEDIAN"),

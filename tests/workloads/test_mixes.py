@@ -72,6 +72,10 @@ def test_notes_say_where_lengths_come_from() -> None:
     workload = made(lengths="azure-conv@0.8+r1@0.2")
     assert [note.split(":")[0] for note in workload.description["notes"]] == ["lengths azure-conv", "lengths r1"]
     assert "not published" in workload.description["notes"][1]
+    cut = made(lengths="lognormal:100:1:10:1:200:1e6").description["notes"][0]
+    count = int(np.count_nonzero(made(lengths="lognormal:100:1:10:1:200:1e6").prompt_tokens == 200))
+    assert cut.endswith(f"; {count} of {MANY} prompts are cut to 200 tokens")
+    assert 0.2 < count / MANY < 0.3  # Pr(Z > ln 2)
     assert "classes" not in workload.description["parameters"]
     poisson = generate("poisson", {"lengths": "r1"}).description["parameters"]
     assert poisson == {"rate_rps": 4.0, "requests": 1000, "seed": 0, "lengths": "r1"}

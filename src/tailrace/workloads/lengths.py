@@ -59,6 +59,8 @@ class Source:
     """Names of its arguments."""
     defaults: tuple[float, ...] = ()
     """Of the last arguments, which may be left out."""
+    fixed: tuple[float, ...] = ()
+    """What it makes lengths by, where it takes no arguments."""
 
     @property
     def form(self) -> str:
@@ -87,10 +89,11 @@ def table(name: str) -> Table:
     return Table(quantile, prompt, output, math.nan if stated.startswith("unknown") else float(stated))
 
 
-def draw(term: Term, draws: Draws, where: str) -> tuple[I8, I8]:
-    """``(prompt_tokens, output_tokens)`` of every request as ``term`` has them.
+def draw(term: Term, draws: Draws, where: str) -> tuple[I8, I8, tuple[float, float]]:
+    """``(prompt_tokens, output_tokens, (prompt_cap, output_cap))``: lengths of every request as ``term`` has them.
 
-    Raises UserError for an unknown name (with the nearest) or arguments that do not fit.
+    Longer ones were cut to the caps, which are infinite where nothing is. Raises UserError for an
+    unknown name (with the nearest) or arguments that do not fit.
     """
     if term.name not in SOURCES:
         raise UserError(f"{where}: unknown lengths {term.name!r}{nearest(term.name, SOURCES)}")
@@ -99,7 +102,16 @@ def draw(term: Term, draws: Draws, where: str) -> tuple[I8, I8]:
     if not most - len(source.defaults) <= given <= most:
         raise UserError(f"{where}: {term.name}: {given} arguments; write {source.form}")
     values = [_value(*pair, f"{where}: {term.name}") for pair in zip(source.args, term.args, strict=False)]
-    return source.make(draws, [*values, *source.defaults[len(source.defaults) - (most - given) :]])
+    values += source.defaults[len(source.defaults) - (most - given) :] or source.fixed
+    caps = _caps(values, f"{where}: {term.name}") if source.make is _lognormal else (math.inf, math.inf)
+    return *source.make(draws, values), (CAP, CAP) if source.make is _qba else caps
+
+
+def _caps(values: Sequence[float], where: str) -> tuple[float, float]:
+    for kind, median, cap in (("PROMPT", values[0], values[4]), ("OUTPUT", values[2], values[5])):
+        if median > cap:
+            raise UserError(f"{where}: {kind}_MEDIAN {median:g} is above {kind}_CAP {cap:g}; give a larger cap")
+    return values[4], values[5]
 
 
 def _value(arg: str, text: str, where: str) -> float:
@@ -136,6 +148,10 @@ def _lognormal(draws: Draws, given: Sequence[float]) -> tuple[I8, I8]:
     return prompt, lognormal(draws.of(streams.OUTPUTS), draws.n, given[2], given[3], given[5])
 
 
+def _qba(draws: Draws, _: Sequence[float]) -> tuple[I8, I8]:
+    return qba(draws)
+
+
 def _constant(draws: Draws, given: Sequence[float]) -> tuple[I8, I8]:
     prompt, output = (np.full(draws.n, round(value), dtype=np.int64) for value in given)
     return prompt, output
@@ -156,10 +172,6 @@ def _quantiles(name: str, draws: Draws) -> tuple[I8, I8]:
         tokens(np.exp(np.interp(ndtr(normal), found.quantile, np.log(column))), MOST) for normal, column in columns
     )
     return prompt, output
-
-
-def _preset(*values: float) -> Make:
-    return lambda draws, _: _lognormal(draws, values)
 
 
 def _shipped(name: str) -> Make:
@@ -186,16 +198,18 @@ SOURCES: Final = {
             "lognormals through the median and P90 of openchat_sharegpt4 as Sarathi-Serve reports them (OSDI 2024, "
             "Table 2: prompt 1730 and 5696, output 415 and 834); assumed: the shape, independence, and the cuts at "
             "8192 and 4096 tokens",
-            _preset(1730, math.log(5696 / 1730) / Z90, 415, math.log(834 / 415) / Z90, 8192, 4096),
+            _lognormal,
+            fixed=(1730, math.log(5696 / 1730) / Z90, 415, math.log(834 / 415) / Z90, 8192, 4096),
         ),
         Source(
             "s1k-like",
             "reasoning like that of s1K (arXiv 2501.19393): short prompts and long outputs of one order of magnitude; "
             "assumed: lognormals, prompt median 150 and sigma 0.7, output median 4500 and sigma 0.6, independence, "
             "and the cuts at 8192 and 32768 tokens",
-            _preset(150, 0.7, 4500, 0.6, 8192, 32768),
+            _lognormal,
+            fixed=(150, 0.7, 4500, 0.6, 8192, 32768),
         ),
-        Source("qba", "that of arXiv 2610.17795, section IV-A: outputs grow with prompts", lambda draws, _: qba(draws)),
+        Source("qba", "that of arXiv 2610.17795, section IV-A: outputs grow with prompts", _qba),
         Source(
             "lognormal",
             "independent lognormals by their medians, tokens, and standard deviations of the logarithm, cut to the "

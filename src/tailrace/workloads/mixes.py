@@ -21,6 +21,7 @@ from .shares import Term, choose, number, terms
 
 __all__ = ["CLASS_KEYS", "PART_KEYS", "Mix", "mix"]
 
+KINDS: Final = ("prompts", "outputs")
 CLASS_KEYS: Final = ("weight", "priority", "ttft_slo_s", "tpot_slo_s")
 PART_KEYS: Final = ("class", "class_weight", "tenant", "priority", "ttft_slo_s", "tpot_slo_s")
 
@@ -56,10 +57,16 @@ def mix(owner: str, seed: int, arrival_s: F8, lengths: str, classes: str = "", t
     which = _which(parts, seed, streams.SHARES, arrival_s, where)
     found = Mix(np.ones(len(arrival_s), dtype=np.int64), np.ones(len(arrival_s), dtype=np.int64))
     for index, part in enumerate(parts):
-        drawn = sources.draw(part, sources.Draws(seed, len(arrival_s), index), where)
-        for column, values in zip((found.prompt_tokens, found.output_tokens), drawn, strict=True):
-            np.copyto(column, values, where=which == index)
-    found.notes = [f"lengths {name}: {sources.SOURCES[name].about}" for name in dict.fromkeys(p.name for p in parts)]
+        *drawn, caps = sources.draw(part, sources.Draws(seed, len(arrival_s), index), where)
+        among, cut = which == index, []
+        for kind, column, values, cap in zip(
+            KINDS, (found.prompt_tokens, found.output_tokens), drawn, caps, strict=True
+        ):
+            np.copyto(column, values, where=among)
+            if count := int(np.count_nonzero(values[among] == cap)):
+                cut.append(f"{count} of {np.count_nonzero(among)} {kind} are cut to {cap:.0f} tokens")
+        found.notes.append("; ".join([f"lengths {part.name}: {sources.SOURCES[part.name].about}", *cut]))
+    found.notes = list(dict.fromkeys(found.notes))
     found.columns = labels(owner, seed, arrival_s, classes, tenants, _Labels(where, [p.settings for p in parts], which))
     return found
 
