@@ -10,7 +10,7 @@ from scipy import stats
 
 from tailrace.errors import UserError
 from tailrace.table import I8
-from tailrace.workloads import azure
+from tailrace.workloads import load
 from tailrace.workloads.lengths import SOURCES, Draws, draw, table
 from tailrace.workloads.shares import terms
 
@@ -52,7 +52,7 @@ def test_tables_are_small_and_say_whence() -> None:
 
 
 def test_the_azure_table_is_that_of_the_trace(azure_trace: Path) -> None:
-    trace, found = azure.read(azure_trace), table("azure-conv")
+    trace, found = load(str(azure_trace)), table("azure-conv")
     for tokens, column in ((trace.prompt_tokens, found.prompt_tokens), (trace.output_tokens, found.output_tokens)):
         assert np.rint(np.quantile(tokens, found.quantile)).tolist() == column.tolist()
     correlation = stats.spearmanr(trace.prompt_tokens, trace.output_tokens).statistic

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tailrace.table import F8
-from tailrace.workloads import azure, generate
+from tailrace.workloads import generate, load
 from tailrace.workloads.tails import tail
 
 Make = Callable[[np.random.Generator, int], F8]
@@ -80,6 +80,6 @@ def test_constant_lengths_have_no_tail() -> None:
 
 
 def test_the_azure_trace_is_unclear(azure_trace: Path) -> None:
-    found = tail(azure.read(azure_trace).output_tokens)
+    found = tail(load(str(azure_trace)).output_tokens)
     assert found.verdict == "unclear"  # its top tenth is heavy, its top twentieth is not
     assert found.interval[0] > 0.2 > found.index_top_5

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 from .. import spec as specs
 from ..errors import UserError, nearest
 from ..params import build
-from . import canonical, predictions, settings_file, synthetic
+from . import canonical, predictions, synthetic
 from .readers import azure, burstgpt, json_rows, sharegpt, tables, timed, vllm_bench
 from .readers.source import Source
 from .workload import Workload
@@ -72,7 +72,7 @@ def load(text: str, seed: int | None = None, limit: int | None = None, format: s
     Raises UserError for a missing or malformed file, and for unknown names, keys and
     formats with the nearest known one.
     """
-    text = settings_file.expanded(text) if format is None else text
+    text = synthetic.expanded(text) if format is None else text
     name, _, _ = text.partition(":")
     is_generator = name.strip() in synthetic.generators() and format is None and not os.path.isfile(text)
     if is_generator:

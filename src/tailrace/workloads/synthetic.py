@@ -21,9 +21,10 @@ from ..table import I8
 from . import _streams as streams
 from . import arrivals, bursty, lengths, mixes
 from .assemble import Classes, Groups, Lengths, Rate, Requests, Seed, Shared, Tenants, mixed, workload
+from .settings_file import expanded
 from .workload import Workload
 
-__all__ = ["DeterministicParams", "Generator", "PoissonParams", "QbaParams", "generate", "generators"]
+__all__ = ["DeterministicParams", "Generator", "PoissonParams", "QbaParams", "expanded", "generate", "generators"]
 
 Length = Annotated[int, P("length of every request", "tokens", low=1, high=2**31)]
 Constant = Annotated[int, P("length of every request; 0 draws a lognormal", "tokens", low=0, high=2**31)]
