@@ -60,6 +60,18 @@ def test_rank_correlation_is_spearmans() -> None:
     assert inspect(workload)["rank_correlation"] == pytest.approx(exact, rel=1e-12)
 
 
+def test_a_coarse_clock_shows() -> None:
+    arrivals = np.floor(generate("gamma", {"rate_rps": 2}).arrival_s / 3) * 3
+    found = inspect(Workload.of(arrivals, [1] * 1000, [1] * 1000, name="x"))["arrivals"]
+    assert found["clock_s"] == 3
+    assert found["simultaneous"] == np.mean(np.diff(arrivals) == 0)
+    for name in ("gamma", "deterministic"):  # no ties; ties, but no steps
+        assert math.isnan(inspect(generate(name))["arrivals"]["clock_s"])
+    twice = np.repeat(generate("gamma", {"requests": 500}).arrival_s, 2)
+    found = inspect(Workload.of(twice, [1] * 1000, [1] * 1000, name="x"))["arrivals"]
+    assert (math.isnan(found["clock_s"]), found["simultaneous"]) == (True, 500 / 999)
+
+
 def test_one_request_and_all_at_once() -> None:
     for arrivals in ([3.0], [3.0] * 5):
         found = inspect(Workload.of(arrivals, [1] * len(arrivals), [1] * len(arrivals), name="x"))
@@ -106,9 +118,7 @@ def test_prefix_sharing_counts_what_came_before() -> None:
 
 
 def test_sessions_where_the_workload_has_them() -> None:
-    class WithSessions(Workload):
-        session = np.array([0, 0, -1, 1, 0])
-
-    plain = Workload.of([0, 1, 2, 3, 4], [1] * 5, [1] * 5, name="x")
-    found = inspect(WithSessions(**{f: getattr(plain, f) for f in plain.__dataclass_fields__}))["sessions"]
+    workload = Workload.of([0, 1, 2, 3, 4], [1] * 5, [1] * 5, name="x")
+    object.__setattr__(workload, "session", np.array([0, 0, -1, 1, 0]))
+    found = inspect(workload)["sessions"]
     assert (found["count"], found["requests"], found["turns"]["mean"]) == (2, 4, 2.0)

@@ -127,6 +127,10 @@ def _arrivals(found: Mapping[str, Any]) -> Table:
     gap = found["gap_s"]
     table.caption = f"gaps: mean {_number(gap['mean'])} s, P50 {_number(gap['p50'])} s, P99 {_number(gap['p99'])} s; "
     table.caption += f"SCV {_number(found['scv'])} (Poisson: SCV 1, variance / mean 1)"
+    if not math.isnan(found["clock_s"]):
+        table.caption += f"\nthe clock of this trace ticks every {_number(found['clock_s'])} s, and "
+        table.caption += f"{100 * found['simultaneous']:.0f} % come with the one before: "
+        table.caption += "SCV and windows near that width show the clock"
     return table
 
 

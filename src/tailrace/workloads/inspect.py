@@ -15,6 +15,8 @@ from .workload import Workload
 __all__ = ["WINDOWS_S", "inspect"]
 
 WINDOWS_S: Final = (1.0, 10.0, 60.0)
+TIES: Final = 0.02
+"""With so many requests at the same moment as the one before, the clock may be coarse."""
 MOST_NAMES: Final = 20
 """Classes, or tenants, that are listed; the rest are counted."""
 
@@ -48,15 +50,31 @@ def inspect(workload: Workload) -> dict[str, Any]:
 
 
 def _arrivals(arrival_s: F8) -> dict[str, Any]:
-    """Gaps and counts in windows. SCV is the gaps' squared coefficient of variation: 1 for Poisson arrivals."""
+    """Gaps and counts in windows.
+
+    ``scv`` is the gaps' squared coefficient of variation, 1 for Poisson arrivals; ``simultaneous`` the share of
+    requests that come with the one before; ``clock_s`` the step of a coarse clock, below which nothing is known.
+    """
     gaps = np.diff(arrival_s)
     mean = float(gaps.mean()) if len(gaps) else math.nan
     enough = len(gaps) > 1 and mean > 0
     return {
         "gap_s": {"mean": mean, **_quantiles(gaps)},
         "scv": float(gaps.var() / mean**2) if enough else math.nan,
+        "simultaneous": float(np.mean(gaps == 0)) if len(gaps) else math.nan,
+        "clock_s": _clock(gaps),
         "windows": [_window(arrival_s - arrival_s[0], width) for width in WINDOWS_S],
     }
+
+
+def _clock(gaps: F8) -> float:
+    """The step of the clock that stamped the arrivals, where it shows: many at once, all others whole steps apart."""
+    steps = gaps[gaps > 0]
+    if not len(steps) or len(steps) > (1 - TIES) * len(gaps):
+        return math.nan
+    step = float(steps.min())
+    multiples = steps / step
+    return step if np.abs(multiples - np.rint(multiples)).max() < 1e-3 else math.nan
 
 
 def _window(since_s: F8, width_s: float) -> dict[str, Any]:
