@@ -112,8 +112,13 @@ def test_several_seeds_show_intervals() -> None:
 
 
 def test_load_is_explained() -> None:
-    doc = document(result("a", 1.0, load_state="OVERLOADED"), result("b", 1e-5))
-    assert "a: OVERLOADED. That means arrivals outran the engine" in page(doc, [], "c", "v")
+    starved = {"requests": 12, "share": 0.1, "longest_wait_s": 90.0, "fcfs_longest_wait_s": 20.0}
+    doc = document(result("a", 1.0, load_state="OVERLOADED"), result("b", 1e-5, starvation=starved))
+    text = page(doc, [], "c", "v")
+    assert "a: OVERLOADED. That means more work arrived than the engine serves" in text
+    assert "b: starves 12.0 requests: they waited over twice as long" in text
+    assert "a: starves" not in text
+    assert "No queueing" not in text
     assert "No queueing: policy cannot matter" in page(document(result("b", 1e-5)), [], "c", "v")
 
 
@@ -175,3 +180,26 @@ def test_missing_packages_are_named(module: str, tmp_path: Path, monkeypatch: py
     with pytest.raises(UserError, match=r"pip install 'tailrace\[report\]'"):
         write_html(tmp_path / "r.html", *two(), "c", "v")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_objectives_and_paired_differences_have_their_columns() -> None:
+    plain = page(document(result("a", 1.0), result("b", 2.0)), [], "c", "v")
+    assert "SLOs met" not in plain
+    assert "Against" not in plain
+    pair = {"metrics": {"wait_s": {"p99": {"difference": -1.5, "ci": [-2.0, -1.0]}}}}
+    slo = {"attainment": 0.987, "goodput_rps": 3.0}
+    rows = (result("a", 1.0, slo=slo), result("b", 2.0, slo=slo, vs={"policy": "a", "differences": pair}))
+    text = page(document(*rows, seeds=2), [], "c", "v")
+    assert "Against a" in text
+    assert '<td class="best" data-value="-1.5">-1.50<small>-2.00 to -1.00</small></td>' in text
+    assert ">98.7</td>" in text
+
+
+def test_one_partition_is_shown_once() -> None:
+    text = page(document(result("a", 1.0)), [], "c", "v")
+    assert "every prediction is right" in text
+    assert "By predicted length class" not in text
+    other = {"short": result("a", 1.0), "long": result("a", 3.0)}
+    text = page(document(result("a", 1.0, by_predicted_class=other)), [], "c", "v")
+    assert "By true length class" in text
+    assert "By predicted length class" in text

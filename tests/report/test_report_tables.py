@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -72,6 +73,14 @@ def test_overlapping_intervals_tie_and_separate_ones_do_not() -> None:
     overlapping = [result("a", 1.0, half=0.3), result("b", 1.4, half=0.3), result("c", 3.0, half=0.1)]
     assert best_of("wait P99", *overlapping) == [True, True, False]
     assert best_of("wait P99", result("a", 1.0, half=0.1), result("b", 1.4, half=0.1)) == [True, False]
+
+
+def test_pairs_by_seed_decide_where_they_are_known() -> None:
+    def seeds(label: str, *values: float) -> dict[str, Any]:
+        wait = {"p99": sum(values) / len(values), "ci": {"p99": [0.0, 99.0]}, "by_seed": {"p99": list(values)}}
+        return result(label, 1.0, metrics={**metrics(1.0), "wait_s": wait})
+
+    assert best_of("wait P99", seeds("a", 1.0, 9.0), seeds("b", 1.2, 9.21), seeds("c", 9.0, 1.3)) == [True, False, True]
 
 
 def test_equal_as_shown_ties_and_nothing_is_marked_when_all_are_equal() -> None:

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from .. import __version__, files
 from ..errors import UserError
-from ..report import tables
+from ..report import facts, tables
 from ..sim.run import Result
 from ..spec import split_list
 from ..studies import runs
@@ -75,26 +75,22 @@ def compare(job: runs.Job, options: Options, arguments: Sequence[str]) -> None:
         print(line)
 
 
-STATES = {
-    "BACKLOGGED": "waits grew during the run, or over a tenth of all requests waited when arrivals ended",
-    "OVERLOADED": "waits grew during the run, and over a tenth of all requests waited when arrivals ended",
-}
-
-
 def _explain(document: dict[str, Any]) -> None:
     """What a reader of the table should know and would not guess."""
     results = document["results"]
     for remark in remarks(document["workload"]):
         print(f"trace: {remark}")
-    for state, meaning in STATES.items():
+    for state, meaning in facts.MEANING.items():
         if any(r["load_state"] == state for r in results):
-            print(f"{state}: {meaning}; the figures depend on the run's length")
+            print(f"{state}: {meaning}")
+    for r in results:
+        if text := facts.starved(r):
+            print(f"{r['label']} {text}")
     rejected = max(r["counts"]["rejected"] for r in results)
     if rejected:
         kv = document["engine"]["kv_tokens"]
         print(f"rejected: {rejected:,.0f} requests need more KV than the {kv:,} tokens there are")
-    waits = [r["metrics"]["wait_s"]["max"] for r in results]
-    if len(results) > 1 and all(wait is not None and wait < 1e-3 for wait in waits):
+    if len(results) > 1 and not any(r["queueing"] for r in results):
         print("nobody waited a millisecond: the policy cannot matter here; try --rate-scale")
 
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .html import write_html
+    from .lines import note
     from .tables import comparison, markdown, single
-    from .values import note
 
 __all__ = ["comparison", "markdown", "note", "single", "write_html"]
 
-_HOMES = {"comparison": "tables", "markdown": "tables", "single": "tables", "note": "values", "write_html": "html"}
+_HOMES = {"comparison": "tables", "markdown": "tables", "single": "tables", "note": "lines", "write_html": "html"}
 
 
 def __getattr__(name: str) -> Any:

@@ -8,21 +8,19 @@ from typing import Any, Final
 
 from .values import duration, lookup, number, plain
 
-__all__ = ["QUIET_S", "extremes", "join", "load_notes", "peak", "share_reading", "workload_line"]
-
-QUIET_S: Final = 1e-3
-"""Waits below this are no queueing."""
+__all__ = ["MEANING", "extremes", "join", "load_notes", "peak", "share_reading", "starved", "workload_line"]
 
 MEANING: Final = {
     "OVERLOADED": (
-        "arrivals outran the engine: the queue kept growing until they stopped, so waits depend on how long "
-        "the run is, and percentiles describe this run alone"
+        "more work arrived than the engine serves, so waits depend on how long the run is, and percentiles "
+        "describe this run alone"
     ),
     "BACKLOGGED": (
-        "the run was not in a steady state (waits in its second half were over twice those in the first, or over "
-        "a tenth of all requests were queued when arrivals ended), so percentiles partly depend on its length"
+        "work piled up for over 2 % of the run (a burst, or a load near capacity), so percentiles partly depend on "
+        "its length"
     ),
 }
+"""What `metrics.load_state` found, and what follows."""
 
 
 def join(names: Sequence[str]) -> str:
@@ -48,14 +46,15 @@ def load_notes(document: Mapping[str, Any]) -> list[str]:
     """What load, missing requests, or the lack of a queue mean for the numbers; often nothing."""
     results = document["results"]
     notes = []
-    waits = [lookup(r, ("metrics", "wait_s", "max")) for r in results]
-    if results and all(w is not None and w < QUIET_S for w in waits):
+    if results and not any(r.get("queueing", True) for r in results):
+        waits = [lookup(r, ("metrics", "wait_s", "max")) or 0.0 for r in results]
         notes.append(f"No queueing: policy cannot matter (the longest wait of all is {duration(max(waits))}).")
     for state, meaning in MEANING.items():
         labels = [_label(r) for r in results if r.get("load_state") == state]
         if labels:
             who = "All policies" if len(labels) == len(results) > 1 else join(labels)
             notes.append(f"{who}: {state}. That means {meaning}.")
+    notes += [f"{_label(r)}: {text}." for r in results if (text := starved(r))]
     for r in results:
         done, sent = lookup(r, ("counts", "completed")), lookup(r, ("counts", "submitted"))
         if sent and done is not None and done < sent:
@@ -64,6 +63,17 @@ def load_notes(document: Mapping[str, Any]) -> list[str]:
                 "others did not reach, which can make them look shorter."
             )
     return notes
+
+
+def starved(result: Mapping[str, Any]) -> str:
+    """Who starved under a policy, in a sentence without its end; empty if nobody did."""
+    found = result.get("starvation") or {}
+    if not found.get("requests"):
+        return ""
+    return (
+        f"starves {number(found['requests'])} requests: they waited over twice as long as anybody would first come, "
+        f"first served ({duration(found['fcfs_longest_wait_s'])}), the longest {duration(found['longest_wait_s'])}"
+    )
 
 
 def extremes(values: Mapping[str, float | None], what: str) -> str:

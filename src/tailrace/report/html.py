@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from ..errors import UserError
 from ..files import write_atomically
 from . import facts, sections
-from .values import COMPARISON, engine_line, grid, note, predictions_line, seeds_line
+from .lines import engine_line, note, predictions_line, seeds_line
+from .values import comparison, grid
 
 if TYPE_CHECKING:
     from ..sim.run import Result
@@ -61,13 +62,15 @@ def page(document: Mapping[str, Any], runs: Sequence[tuple[str, Result]], comman
         ran=_what_ran(document, version),
         command=command,
         notes=facts.load_notes(document),
-        comparison=grid(results, COMPARISON),
+        comparison=grid(results, comparison(results)),
         labels=[sections.label_of(r) for r in results],
         oracles=[r["policy"] in ORACLES and r.get("predictions") == "oracle" for r in results],
         note=note(document),
         figures=drawn,
         several_seeds=len(document.get("seeds") or []) > 1,
+        differences=sections.differences(document),
         classes=sections.by_class(document),
+        slo=any(r.get("slo") for r in results),
         percentiles=sections.percentiles(document),
         rules=sections.rules(document),
         settings=sections.settings(document),

@@ -6,9 +6,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from .values import METRICS, MISSING, STATISTIC_NAMES, Cell, Column, Grid, grid, lookup, plain, time_columns
+from .values import (
+    METRICS,
+    MISSING,
+    SLO,
+    STATISTIC_NAMES,
+    Cell,
+    Column,
+    Grid,
+    comparison,
+    difference_cell,
+    grid,
+    lookup,
+    plain,
+    time_columns,
+)
 
-__all__ = ["Block", "Rules", "Section", "by_class", "label_of", "percentiles", "rules", "settings"]
+__all__ = ["Block", "Rules", "Section", "by_class", "differences", "label_of", "percentiles", "rules", "settings"]
 
 GROUPINGS: Final = {
     "by_true_class": "By true length class",
@@ -22,6 +36,10 @@ CLASS_COLUMNS: Final = (
     Column("completed / submitted", ("counts",), "done", 1),
     *time_columns(("wait_s", "p50"), ("wait_s", "p99"), ("ttft_s", "p50"), ("ttft_s", "p99")),
     *time_columns(("tbt_s", "p99"), ("e2e_s", "p50"), ("e2e_s", "p99")),
+)
+
+BETTER: Final = (
+    "Mean over seeds of the difference, paired by seed, and its 95 % interval. Bold: better in all of the interval."
 )
 
 
@@ -59,9 +77,14 @@ def label_of(result: Mapping[str, Any]) -> str:
 
 
 def by_class(document: Mapping[str, Any]) -> list[Section]:
-    """A table for each grouping in which there is more than one group."""
+    """A table for each grouping in which there is more than one group; one partition is shown once."""
     out = []
+    same = all(r.get("by_true_class") == r.get("by_predicted_class") for r in document["results"])
     for key, title in GROUPINGS.items():
+        if same and key == "by_predicted_class":
+            continue
+        if same and key == "by_true_class":
+            title = "By length class (every prediction is right, so true and predicted classes are the same)"
         sizes: dict[str, float] = {}
         for result in document["results"]:
             for name, record in (result.get(key) or {}).items():
@@ -83,7 +106,9 @@ def _grouped(document: Mapping[str, Any], key: str, title: str, shown: Sequence[
         for result in document["results"]
         if name in (result.get(key) or {})
     ]
-    cells = grid([record for _, _, record in found], CLASS_COLUMNS, [name for name, _, _ in found])
+    records = [record for _, _, record in found]
+    columns = (*CLASS_COLUMNS, *SLO) if any(record.get("slo") for record in records) else CLASS_COLUMNS
+    cells = grid(records, columns, [name for name, _, _ in found])
     blocks = [
         Block(
             name,
@@ -102,6 +127,26 @@ def percentiles(document: Mapping[str, Any]) -> Section:
         cells: Grid = grid(document["results"], _statistics(metric))
         blocks.append(Block(f"{title} ({cells.headings[0][1]})", list(zip(labels, cells.rows, strict=True))))
     return Section("All metrics", [(name, "") for name in STATISTIC_NAMES.values()], blocks)
+
+
+def differences(document: Mapping[str, Any]) -> Section | None:
+    """Each policy's differences from the first, paired by seed; None for one seed."""
+    results = [r for r in document["results"] if r.get("vs")]
+    if not results:
+        return None
+    base = results[0]["vs"]["policy"]
+    columns = [c for c in comparison(results) if c.kind in ("time", "rate", "share")]
+    found = [lookup(r, ("vs", "differences")) for r in results]
+    rows: list[list[Cell]] = [[] for _ in results]
+    headings = []
+    for column in columns:
+        pairs = [lookup(f, column.path) or {} for f in found]
+        unit, factor = column.unit(pair.get("difference") for pair in pairs)
+        headings.append((column.title, unit))
+        for row, pair in zip(rows, pairs, strict=True):
+            row.append(difference_cell(pair, column.better, factor))
+    labels = [label_of(r) for r in results]
+    return Section(f"Against {base}", headings, [Block("", list(zip(labels, rows, strict=True)))], BETTER)
 
 
 def _statistics(metric: str) -> tuple[Column, ...]:

@@ -10,7 +10,9 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-from .values import COMPARISON, METRICS, STATISTIC_NAMES, Cell, Column, grid, note
+from . import values
+from .lines import note
+from .values import METRICS, STATISTIC_NAMES, Cell, Column, grid
 
 __all__ = ["comparison", "markdown", "single"]
 
@@ -20,11 +22,12 @@ STATE_COLOURS: Final = {"STABLE": "green", "BACKLOGGED": "yellow", "OVERLOADED":
 
 
 def comparison(document: Mapping[str, Any]) -> Table:
-    """A row a policy, the best of each column bold; its caption is `values.note`."""
-    cells = grid(document["results"], COMPARISON)
+    """A row a policy, the best of each column bold; its caption is `lines.note`."""
+    columns = values.comparison(document["results"])
+    cells = grid(document["results"], columns)
     table = _table(document)
     table.add_column("policy", overflow="fold", min_width=6)
-    for column, (title, unit) in zip(COMPARISON, cells.headings, strict=True):
+    for column, (title, unit) in zip(columns, cells.headings, strict=True):
         text, folds = column.kind == "text", column.kind in ("text", "done")
         heading = Text(_stacked(column.short or title, unit))
         table.add_column(heading, justify="left" if text else "right", overflow="fold", no_wrap=not folds)
@@ -56,9 +59,10 @@ def single(document: Mapping[str, Any]) -> Table:
 
 def markdown(document: Mapping[str, Any]) -> str:
     """The comparison as a Markdown table and its note, to paste."""
-    cells = grid(document["results"], COMPARISON)
+    columns = values.comparison(document["results"])
+    cells = grid(document["results"], columns)
     titles = [f"{title} ({unit})" if unit else title for title, unit in cells.headings]
-    rules = [":--" if column.kind == "text" else "--:" for column in COMPARISON]
+    rules = [":--" if column.kind == "text" else "--:" for column in columns]
     lines = [_pipes(["policy", *titles]), _pipes([":--", *rules])]
     for result, row in zip(document["results"], cells.rows, strict=True):
         marked = (f"**{_escape(c.text)}**" if c.best else _escape(c.text) for c in row)

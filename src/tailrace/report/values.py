@@ -12,8 +12,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-__all__ = ["COMPARISON", "METRICS", "MISSING", "STATISTIC_NAMES", "Cell", "Column", "Grid", "duration", "engine_line"]
-__all__ += ["grid", "lookup", "mark_best", "note", "number", "plain", "seeds_line", "time_columns", "time_unit"]
+from ..metrics.seeds import interval
+
+__all__ = ["COMPARISON", "METRICS", "MISSING", "SLO", "STATISTIC_NAMES", "Cell", "Column", "Grid", "comparison"]
+__all__ += [
+    "difference_cell",
+    "duration",
+    "grid",
+    "lookup",
+    "mark_best",
+    "number",
+    "plain",
+    "time_columns",
+    "time_unit",
+]
 
 MISSING: Final = "–"
 METRICS: Final = {"wait_s": "wait", "ttft_s": "TTFT", "tpot_s": "TPOT", "tbt_s": "TBT", "e2e_s": "E2E"}
@@ -38,7 +50,7 @@ class Column:
     title: str
     path: tuple[str, ...]
     """Keys that lead to its value in a result."""
-    kind: Literal["text", "done", "count", "time", "rate"] = "time"
+    kind: Literal["text", "done", "count", "time", "rate", "share"] = "time"
     better: int = -1
     """-1: the lowest is best, 1: the highest, 0: neither."""
     scale: str = ""
@@ -47,6 +59,12 @@ class Column:
     """A narrow heading for terminals."""
     resolution: float = 0.0
     """Values this close, relative to the larger, cannot be told apart."""
+
+    def unit(self, values: Iterable[float | None]) -> tuple[str, float]:
+        """The unit that suits ``values`` of this column, and its number in the value's own."""
+        if self.kind == "time":
+            return time_unit(values)
+        return {"rate": ("/s", 1.0), "share": ("%", 100.0)}.get(self.kind, ("", 1.0))
 
 
 @dataclass(frozen=True)
@@ -59,6 +77,8 @@ class Cell:
     """95 % over seeds."""
     interval_text: str = ""
     best: bool = False
+    by_seed: tuple[float | None, ...] = ()
+    """A value a seed, where there are several."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +105,16 @@ COMPARISON: Final = (
     *time_columns(("tbt_s", "p99"), ("e2e_s", "p50"), ("e2e_s", "p99")),
     Column("output tokens", ("throughput", "output_tokens_per_s"), "rate", 1),
 )
+
+SLO: Final = (
+    Column("SLOs met", ("slo", "attainment"), "share", 1),
+    Column("goodput", ("slo", "goodput_rps"), "rate", 1),
+)
+
+
+def comparison(results: Iterable[Mapping[str, Any]]) -> tuple[Column, ...]:
+    """The columns that compare ``results``: with objectives, where the workload sets any."""
+    return (*COMPARISON, *SLO) if any(r.get("slo") for r in results) else COMPARISON
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -169,8 +199,9 @@ def grid(records: Sequence[Mapping[str, Any]], columns: Sequence[Column], blocks
 def mark_best(cells: Sequence[Cell], better: int, resolution: float = 0.0) -> list[Cell]:
     """``cells`` with the best, and all that tie with it, marked.
 
-    A tie: the same text, values within ``resolution``, or 95 % intervals over seeds that
-    overlap. Nobody is marked when all are the same, since then there is nothing to choose.
+    A tie: the same text, values within ``resolution``, or a difference from the best, paired by
+    seed, whose 95 % interval holds 0 (where there is no value a seed: intervals that overlap).
+    Nobody is marked when all are the same, since then there is nothing to choose.
     """
     known = [c for c in cells if isinstance(c.value, (int, float))]
     if not better or len(known) < 2:
@@ -179,8 +210,7 @@ def mark_best(cells: Sequence[Cell], better: int, resolution: float = 0.0) -> li
     if all(_same(c, top, resolution) for c in cells):
         return list(cells)
     return [
-        dataclasses.replace(c, best=c.value is not None and (_same(c, top, resolution) or _overlap(c, top)))
-        for c in cells
+        dataclasses.replace(c, best=c.value is not None and (_same(c, top, resolution) or _tied(c, top))) for c in cells
     ]
 
 
@@ -192,18 +222,29 @@ def _same(cell: Cell, top: Cell, resolution: float) -> bool:
     return abs(cell.value - top.value) <= resolution * max(cell.value, top.value)
 
 
-def _overlap(cell: Cell, top: Cell) -> bool:
+def _tied(cell: Cell, top: Cell) -> bool:
+    if cell.by_seed and len(cell.by_seed) == len(top.by_seed):
+        pairs = [(a, b) for a, b in zip(cell.by_seed, top.by_seed, strict=True) if a is not None and b is not None]
+        ends = interval([a - b for a, b in pairs])
+        return ends is not None and ends[0] <= 0 <= ends[1]
     a, b = cell.interval, top.interval
     return a is not None and b is not None and a[0] <= b[1] and b[0] <= a[1]
 
 
 def _unit(records: Sequence[Mapping[str, Any]], columns: Sequence[Column], column: Column) -> tuple[str, float]:
-    if column.kind == "rate":
-        return "/s", 1.0
-    if column.kind != "time":
-        return "", 1.0
     shared = [c for c in columns if c is column or (c.scale and c.scale == column.scale)]
-    return time_unit(lookup(record, c.path) for record in records for c in shared)
+    return column.unit(lookup(record, c.path) for record in records for c in shared)
+
+
+def difference_cell(pair: Mapping[str, Any], better: int, factor: float) -> Cell:
+    """A paired difference with its sign; marked if its whole interval is on the better side."""
+    value, ends = pair.get("difference"), pair.get("ci")
+    if value is None:
+        return Cell(MISSING, None)
+    text = f"{number(ends[0] * factor)} to {number(ends[1] * factor)}" if ends else ""
+    good = ends is not None and min(better * end for end in ends) > 0
+    sign = "+" if value > 0 else ""
+    return Cell(f"{sign}{number(value * factor)}", float(value), None, text, good)
 
 
 def _cell(record: Mapping[str, Any], column: Column, factor: float) -> Cell:
@@ -214,11 +255,13 @@ def _cell(record: Mapping[str, Any], column: Column, factor: float) -> Cell:
         return Cell(MISSING if value is None else str(value), value)
     if value is None or not math.isfinite(value):
         return Cell(MISSING, None)
-    ends = (lookup(record, column.path[:-1]) or {}).get("ci", {}).get(column.path[-1])
-    interval = (float(ends[0]), float(ends[1])) if ends else None
-    text = f"{number(interval[0] * factor)} to {number(interval[1] * factor)}" if interval else ""
-    shown = number(float(value) * factor) if column.kind in ("time", "rate") else _count(value)
-    return Cell(shown, float(value), interval, text)
+    beside = lookup(record, column.path[:-1]) or {}
+    ends = beside.get("ci", {}).get(column.path[-1])
+    by_seed = tuple(beside.get("by_seed", {}).get(column.path[-1], ()))
+    span = (float(ends[0]), float(ends[1])) if ends else None
+    text = f"{number(span[0] * factor)} to {number(span[1] * factor)}" if span else ""
+    shown = number(float(value) * factor) if column.kind in ("time", "rate", "share") else _count(value)
+    return Cell(shown, float(value), span, text, by_seed=by_seed)
 
 
 def _count(value: float) -> str:
@@ -231,46 +274,3 @@ def _done(counts: Mapping[str, Any]) -> Cell:
         return Cell(MISSING, None)
     share = completed / submitted if submitted else None
     return Cell(f"{_count(completed)} / {_count(submitted)}", share)
-
-
-def seeds_line(document: Mapping[str, Any]) -> str:
-    """``seed 0``, or ``seeds 0, 1, 2 (means)``."""
-    seeds = list(document.get("seeds") or [])
-    if len(seeds) < 2:
-        return f"seed {seeds[0]}" if seeds else "no seed"
-    shown = f"{seeds[0]} to {seeds[-1]}" if seeds == list(range(seeds[0], seeds[0] + len(seeds))) else plain(seeds)
-    return f"seeds {shown} (means)"
-
-
-def engine_line(document: Mapping[str, Any]) -> str:
-    """The engine and its size, in a few words."""
-    engine = document.get("engine") or {}
-    cap = engine.get("max_seqs")
-    parts = [
-        str(engine.get("name", MISSING)),
-        f"{plain(engine.get('token_budget'))} tokens a step",
-        f"at most {plain(cap)} sequences" if cap else "no cap on sequences",
-        f"{plain(engine.get('kv_tokens'))} KV tokens",
-    ]
-    return ", ".join(parts)
-
-
-def predictions_line(document: Mapping[str, Any]) -> str:
-    """The prediction settings of the results, each once."""
-    return "; ".join(dict.fromkeys(str(r.get("predictions", MISSING)) for r in document["results"])) or MISSING
-
-
-def note(document: Mapping[str, Any]) -> str:
-    """One line under a table: predictions, engine, seeds, and what bold means."""
-    parts = [f"predictions {predictions_line(document)}", f"engine {engine_line(document)}"]
-    latency = document["engine"].get("latency") or {}
-    if latency.get("name"):
-        parts.append(f"step times {latency['name']}: {latency.get('summary', '')}".rstrip(": "))
-    parts.append(seeds_line(document))
-    if len(document["results"]) > 1:
-        parts.append("bold: best, and who ties with it" + _how_tied(document))
-    return " · ".join(parts)
-
-
-def _how_tied(document: Mapping[str, Any]) -> str:
-    return " (95 % intervals overlap)" if len(document.get("seeds") or []) > 1 else ""

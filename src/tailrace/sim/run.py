@@ -23,6 +23,7 @@ from ..schedule.prefix import build_blocks
 from ..workloads.prefix import engine_ids
 from ..workloads.workload import Workload
 from . import instance, record
+from .alone import alone_s
 
 __all__ = ["Instance", "Result", "settle", "simulate"]
 
@@ -49,17 +50,18 @@ class Result:
     def summary(self) -> dict[str, Any]:
         """The design's result object for this run."""
         r, c = self.requests, self.counters
-        first = float(r.arrival_s[0]) if len(r.arrival_s) else 0.0
-        ends = r.finish_s[~np.isnan(r.finish_s)]
-        span = float(ends.max()) - first if len(ends) else math.nan
+        span = r.span_s
         done = r.reason == metrics.FINISHED
         output = int(r.generated_tokens.sum())
         total = output + int(r.prompt_tokens[done].sum())
         budget = self.meta["engine"]["token_budget"]
         return {
             **{key: self.meta[key] for key in ("policy", "params", "predictions", "rules")},
-            "load_state": metrics.load_state(r, int(c["waiting_at_end_of_arrivals"])),
+            "load_state": metrics.load_state(r),
+            "queueing": metrics.queueing(r),
+            "starvation": metrics.starvation(r),
             **metrics.summarise(r),
+            "recompute_tax": c["recomputed_tokens"] / c["step_tokens"] if c["step_tokens"] else None,
             "throughput": {
                 "output_tokens_per_s": output / span if span > 0 else None,
                 "total_tokens_per_s": total / span if span > 0 else None,
@@ -67,7 +69,7 @@ class Result:
             "engine": {
                 "steps": int(c["steps"]),
                 "request_steps": int(c["request_steps"]),
-                "makespan_s": span if ends.size else None,
+                "makespan_s": span if span >= 0 else None,
                 "budget_utilisation": c["step_tokens"] / (c["steps"] * budget) if c["steps"] else None,
                 "busy_share": c["busy_s"] / span if span > 0 else None,
                 "over_limit_steps": int(c["over_limit_steps"]),
@@ -205,6 +207,8 @@ class Instance:
         requests = metrics.Requests(
             **columns_,
             output_tokens=np.array(w.output_tokens),
+            session=np.array(getattr(w, "session", np.full(n, -1)), dtype=np.int64),
+            alone_s=alone_s(w.prompt_tokens, w.output_tokens, self.config.token_budget, self.rules, self.latency),
             true_class=np.array(w.true_class),
             group=self.buffers.rows["group"][:n].copy(),
             gaps=self.recorder.gaps.copy(),

@@ -174,7 +174,8 @@ def compare(
 ) -> tuple[dict[str, Any], list[tuple[str, Result]]]:
     """``(document, first seed's runs by label)`` of several policies on one workload.
 
-    Over several seeds each number is the mean over seeds of each run's value.
+    Over several seeds each number is the mean over seeds of each run's value, and each
+    policy but the first has ``vs``: its differences from the first, paired by seed.
     """
     texts, seeds = list(policies), _distinct(base, seeds)
     specs = [parse_policy(text) for text in texts]
@@ -183,16 +184,18 @@ def compare(
     for job in jobs[: len(texts)]:  # mistakes surface here, before any process starts
         _resolve(job)
     results = run_all(jobs, workers, cache, done)
-    rows, first = [], []
-    for index, policy in enumerate(specs):
-        runs = results[index :: len(texts)]
-        merged = metrics.combine([r.summary() for r in runs])
-        rows.append({"policy": policy.name, "label": policy.label, **merged})
-        first.append((policy.label, runs[0]))
-    meta = first[0][1].meta
+    labels = [policy.label for policy in specs]
+    summaries = [[r.summary() for r in results[index :: len(texts)]] for index in range(len(texts))]
+    rows: list[dict[str, Any]] = []
+    for policy, found in zip(specs, summaries, strict=True):
+        row = {"policy": policy.name, "label": policy.label, **metrics.combine(found)}
+        if rows and len(seeds) > 1:
+            row["vs"] = {"policy": labels[0], "differences": metrics.paired(found, summaries[0])}
+        rows.append(row)
+    meta = results[0].meta
     store.prune()
     document = {"workload": meta["workload"], "engine": meta["engine"], "seeds": list(seeds), "results": rows}
-    return document, first
+    return document, list(zip(labels, results, strict=False))
 
 
 def _distinct(base: Job, seeds: Sequence[int]) -> Sequence[int]:

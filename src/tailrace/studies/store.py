@@ -41,7 +41,7 @@ def key_of(inputs: Mapping[str, Any], sources: tuple[str, ...] = ()) -> str:
 def _code() -> str:
     """Hash of what turns a finished engine into a result, besides the engine itself."""
     here = Path(__file__).parents[1]
-    files = [here / "metrics.py", *sorted((here / "sim").glob("*.py"))]
+    files = [*sorted((here / "metrics").glob("*.py")), *sorted((here / "sim").glob("*.py"))]
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 
