@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from .errors import UserError
 
-__all__ = ["is_config", "read_config", "write_atomically", "write_text"]
+__all__ = ["check_place", "is_config", "read_config", "write_atomically", "write_text"]
 
 CONFIG_SUFFIXES: Final = (".toml", ".yaml", ".yml", ".json")
 
@@ -57,6 +57,23 @@ def _parser(path: str) -> Callable[[str], Any]:
     except ImportError:
         raise UserError(f"{path}: reading YAML needs an extra package: pip install 'tailrace[yaml]'") from None
     return yaml.safe_load
+
+
+def check_place(path: str | Path, folder: bool = False) -> None:
+    """Raise UserError if nothing could be written to ``path`` (a folder of files if ``folder``).
+
+    For use before long work. Creates nothing, so what it lets through may still fail.
+    """
+    target = Path(path)
+    if not folder and target.is_dir():
+        raise UserError(f"{target}: is a folder; give a file name")
+    place = target if folder else target.parent
+    while not place.exists() and place != place.parent:
+        place = place.parent
+    if not place.is_dir():
+        raise UserError(f"{target}: cannot be written ({place} is not a folder); give another place")
+    if not os.access(place, os.W_OK | os.X_OK):
+        raise UserError(f"{target}: cannot be written (no permission in {place}); give another place")
 
 
 def write_atomically(path: str | Path, write: Callable[[str], None]) -> Path:

@@ -47,6 +47,10 @@ Jobs = Annotated[int, typer.Option(help="Processes; 0 = one a core", min=0)]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else")]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Run again even if the result is known")]
 Requests = Annotated[str, typer.Option(help="Write per-request results to this Parquet file")]
+Bench = Annotated[
+    str, typer.Option(help="Write a result as `vllm bench serve --save-detailed` does; of several policies one each")
+]
+Figures = Annotated[str, typer.Option(help="Write every figure of the report to this folder, as PNG and SVG")]
 
 
 def _version(wanted: bool) -> None:
@@ -84,6 +88,9 @@ def simulate(
     rate_scale: RateScale = 1.0,
     format: Format = "",
     requests: Requests = "",
+    save_bench: Bench = "",
+    trace: Annotated[str, typer.Option(help="Write every step and request as a trace for ui.perfetto.dev")] = "",
+    figures: Figures = "",
     no_cache: NoCache = False,
     as_json: Json = False,
 ) -> None:
@@ -92,7 +99,8 @@ def simulate(
     from . import compare as verb
 
     job = Job(workload, policy, engine, latency, predictions, seed, limit or None, rate_scale, format or None)
-    verb.simulate(job, requests, not no_cache, as_json)
+    outputs = verb.Outputs(requests, save_bench, trace, figures)
+    verb.simulate(job, outputs, not no_cache, as_json)
 
 
 @app.command()
@@ -110,6 +118,8 @@ def compare(
         str | None, typer.Option(help="HTML report; '' for none", show_default="tailrace-report.html; none with --json")
     ] = None,
     requests: Requests = "",
+    save_bench: Bench = "",
+    figures: Figures = "",
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the table as Markdown")] = False,
     jobs: Jobs = 0,
     no_cache: NoCache = False,
@@ -121,8 +131,8 @@ def compare(
 
     job = Job(workload, "fcfs", engine, latency, predictions, None, limit or None, rate_scale, format or None)
     page = report if report is not None else "" if as_json else "tailrace-report.html"
-    options = verb.Options(policies, seeds, page, requests, markdown, jobs, not no_cache, as_json)
-    verb.compare(job, options, sys.argv[1:])
+    options = verb.Options(policies, seeds, markdown, jobs, not no_cache, as_json)
+    verb.compare(job, options, verb.Outputs(requests, save_bench, "", figures, page), sys.argv[1:])
 
 
 @app.command()

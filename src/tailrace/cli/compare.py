@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
-import math
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -13,8 +13,9 @@ from typing import Any
 
 from rich.console import Console
 
-from .. import __version__, files
+from .. import __version__, exports, files
 from ..errors import UserError
+from ..exports.clean import finite
 from ..report import facts, tables
 from ..sim.run import Result
 from ..spec import split_list
@@ -22,47 +23,69 @@ from ..studies import runs
 from ..workloads import remarks
 from .console import console
 
-__all__ = ["Options", "compare", "simulate"]
+__all__ = ["Options", "Outputs", "compare", "simulate"]
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """Files to write; an empty name writes none."""
+
+    requests: str = ""
+    """Parquet."""
+    bench: str = ""
+    """vLLM's benchmark result; of several policies one each."""
+    trace: str = ""
+    """Trace events of the first policy."""
+    figures: str = ""
+    """A folder."""
+    report: str = ""
+
+    def check(self) -> None:
+        """Raise UserError for a place that cannot be written, before anything runs."""
+        for path in (self.requests, self.bench, self.trace, self.report):
+            if path:
+                files.check_place(path)
+        if self.figures:
+            files.check_place(self.figures, folder=True)
 
 
 @dataclass(frozen=True)
 class Options:
-    """What ``compare`` is asked to do besides the job."""
+    """What ``compare`` is asked to do besides the job and its files."""
 
     policies: str
     seeds: int
-    report: str
-    requests: str
     markdown: bool
     jobs: int
     cache: bool
     as_json: bool
 
 
-def simulate(job: runs.Job, requests: str, cache: bool, as_json: bool) -> None:
+def simulate(job: runs.Job, outputs: Outputs, cache: bool, as_json: bool) -> None:
     """One policy: a table of metrics, or the JSON object."""
+    outputs.check()
     with _progress(1, quiet=as_json) as done:
         document, found = runs.compare(job, [job.policy], [job.seed or 0], 1, cache, done)
-    if requests:
-        write_requests(requests, found)
+    written = _write(job, [job.policy], document, found, outputs, as_json)
     if as_json:
         _print_json(document)
         return
     console().print(tables.single(document))
     _explain(document)
+    _say(written)
 
 
-def compare(job: runs.Job, options: Options, arguments: Sequence[str]) -> None:
+def compare(job: runs.Job, options: Options, outputs: Outputs, arguments: Sequence[str]) -> None:
     """Several policies: a table, a report, and what else was asked for."""
+    outputs.check()
     texts = split_list(options.policies)
     runs.parse_policies(options.policies)
     with _progress(len(texts) * options.seeds, quiet=options.as_json) as done:
         document, found = runs.compare(job, texts, range(options.seeds), options.jobs, options.cache, done)
     if options.seeds > len(document["seeds"]):
         print("one seed run: nothing in this trace under these predictions is random", file=sys.stderr)
-    if options.requests:
-        write_requests(options.requests, found)
-    written = _report(document, found, options, arguments)
+    written = _write(job, texts, document, found, outputs, options.as_json)
+    written += _report(document, found, outputs.report, arguments)
     if options.as_json:
         _print_json(document)
         return
@@ -71,8 +94,53 @@ def compare(job: runs.Job, options: Options, arguments: Sequence[str]) -> None:
     else:
         console().print(tables.comparison(document))
         _explain(document)
+    _say(written)
+
+
+def _say(written: Sequence[str]) -> None:
     for line in written:
         print(line)
+
+
+def _write(
+    job: runs.Job,
+    texts: Sequence[str],
+    document: dict[str, Any],
+    found: list[tuple[str, Result]],
+    outputs: Outputs,
+    quiet: bool,
+) -> list[str]:
+    """Write the files asked for, and say which; of several seeds the first."""
+    written = []
+    if outputs.requests:
+        exports.write_requests(outputs.requests, found)
+        written.append(f"requests: {outputs.requests}")
+    if outputs.figures:
+        from ..report import write_figures
+
+        written.append(f"figures: {len(write_figures(outputs.figures, document, found))} files in {outputs.figures}")
+    if outputs.bench or outputs.trace:
+        several = len(texts) > 1
+        names = exports.per_policy(outputs.bench, [label for label, _ in found]) if several else [outputs.bench]
+        with _progress(len(texts), quiet) as done:
+            for i, text in enumerate(texts):
+                written += _watched(job, text, document, i, outputs, names[i])
+                done(i)
+    return written
+
+
+def _watched(job: runs.Job, text: str, document: dict[str, Any], place: int, outputs: Outputs, bench: str) -> list[str]:
+    """Files that need every step: the policy is run once more, step by step."""
+    watched, written = runs.watch_job(dataclasses.replace(job, policy=text, seed=document["seeds"][0])), []
+    if outputs.bench:
+        row = {"label": document["results"][place]["label"], **watched.result.summary()}
+        alone = {**document, "seeds": document["seeds"][:1], "results": [row]}
+        exports.write_bench(bench, watched, alone)
+        written.append(f"benchmark: {bench}")
+    if outputs.trace and place == 0:
+        exports.write_trace(outputs.trace, watched)
+        written.append(f"trace: {outputs.trace} (open it at ui.perfetto.dev)")
+    return written
 
 
 def _explain(document: dict[str, Any]) -> None:
@@ -95,39 +163,20 @@ def _explain(document: dict[str, Any]) -> None:
 
 
 def _report(
-    document: dict[str, Any], found: list[tuple[str, Result]], options: Options, arguments: Sequence[str]
+    document: dict[str, Any], found: list[tuple[str, Result]], report: str, arguments: Sequence[str]
 ) -> list[str]:
-    if not options.report:
+    if not report:
         return []
     from ..report import html
 
     command = shlex.join(["tailrace", *arguments])
     try:
-        path = html.write_html(options.report, document, found, command, __version__)
+        path = html.write_html(report, document, found, command, __version__)
     except UserError as error:
         if "tailrace[report]" not in str(error):
             raise
         return [f"no report: {error}"]
     return [f"report: {path}"]
-
-
-def write_requests(path: str, found: list[tuple[str, Result]]) -> None:
-    """Per-request results of every policy as one Parquet file. Raises UserError."""
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    names = "arrival_s started_s first_token_s finish_s prompt_tokens output_tokens generated_tokens preemptions"
-    names += " recomputed_tokens gap_max_s tenant true_class predicted_class reason"
-    parts = []
-    for label, result in found:
-        r = result.requests
-        columns: dict[str, Any] = {"policy": np.repeat(label, len(r.arrival_s)), "request": np.arange(len(r.arrival_s))}
-        columns["class"] = np.array(result.meta["class_names"])[r.class_id]
-        columns |= {name: getattr(r, name) for name in names.split()}
-        columns |= {name: getattr(r, name) for name in ("wait_s", "ttft_s", "tpot_s", "e2e_s")}
-        parts.append(pa.table(columns))
-    files.write_atomically(path, lambda name: pq.write_table(pa.concat_tables(parts), name))
 
 
 @contextlib.contextmanager
@@ -152,15 +201,4 @@ def _progress(total: int, quiet: bool) -> Iterator[Callable[[int], None]]:
 
 
 def _print_json(document: dict[str, Any]) -> None:
-    print(json.dumps(_finite(document), indent=2, allow_nan=False))
-
-
-def _finite(value: Any) -> Any:
-    """JSON has no NaN or infinity: null."""
-    if isinstance(value, dict):
-        return {str(key): _finite(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
+    print(json.dumps(finite(document), indent=2, allow_nan=False))

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .html import write_html
     from .lines import note
+    from .pictures import write_figures
     from .tables import comparison, markdown, single
 
-__all__ = ["comparison", "markdown", "note", "single", "write_html"]
+__all__ = ["comparison", "markdown", "note", "single", "write_figures", "write_html"]
 
 _HOMES = {"comparison": "tables", "markdown": "tables", "single": "tables", "note": "lines", "write_html": "html"}
+_HOMES["write_figures"] = "pictures"
 
 
 def __getattr__(name: str) -> Any:

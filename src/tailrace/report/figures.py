@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -39,6 +39,8 @@ class Figure:
     svg: str
     reading: str
     """Computed facts, one sentence."""
+    canvas: Canvas = field(compare=False, repr=False)
+    """As matplotlib drew it."""
     wide: bool = False
 
 
@@ -120,7 +122,7 @@ def _percentiles(runs: Sequence[Run], metric: str, prefix: str) -> Figure | None
         axes.set_ylabel(f"{words} (s)")
         label_ends(axes, ends)
         svg = render(canvas, name, f"{title}, percentiles")
-    return Figure(name, f"{title}, P50 to P99.9", svg, _percentile_reading(curves, words, prefix))
+    return Figure(name, f"{title}, P50 to P99.9", svg, _percentile_reading(curves, words, prefix), canvas)
 
 
 def _percentile_reading(curves: Mapping[str, tuple[Any, Any]], words: str, prefix: str) -> str:
@@ -153,7 +155,7 @@ def _cdf(runs: Sequence[Run], prefix: str) -> Figure | None:
         axes.set_ylim(0, 103)
         label_ends(axes, [(clean(r.label), r.style, math.nan, math.nan) for r in runs if r.label in delays])
         svg = render(canvas, name, "Queueing delay, cumulative distribution")
-    return Figure(name, "Queueing delay, cumulative distribution", svg, _cdf_reading(delays, prefix))
+    return Figure(name, "Queueing delay, cumulative distribution", svg, _cdf_reading(delays, prefix), canvas)
 
 
 def _cdf_reading(delays: Mapping[str, NDArray[np.float64]], prefix: str) -> str:
@@ -179,7 +181,7 @@ def _timeline(runs: Sequence[Run], prefix: str) -> Figure | None:
         f"{prefix}the longest queue in the samples is {facts.peak(queue, 'requests')}; "
         f"the most KV in use is {facts.peak(kv, '% of capacity')}"
     )
-    return Figure(name, "Queue, running requests and KV use over time", svg, _sentence(reading), wide=True)
+    return Figure(name, "Queue, running requests and KV use over time", svg, _sentence(reading), canvas, wide=True)
 
 
 def _classes(document: Mapping[str, Any], looks: Mapping[str, Style]) -> Figure | None:
@@ -201,7 +203,7 @@ def _classes(document: Mapping[str, Any], looks: Mapping[str, Style]) -> Figure 
         facts.extremes(values, f"P99 wait of the truly {kind}") for values, kind in ((short, "short"), (long, "long"))
     ]
     reading = _sentence("; ".join(parts))
-    return Figure(name, "P99 queueing delay by true length", svg, reading, wide=True)
+    return Figure(name, "P99 queueing delay by true length", svg, reading, canvas, wide=True)
 
 
 def _panel(labels: Sequence[str]) -> tuple[Canvas, Any]:

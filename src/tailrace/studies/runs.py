@@ -22,10 +22,12 @@ from ..hooks import Policy
 from ..registry import POLICIES
 from ..sim import run
 from ..sim.run import Result
+from ..sim.watch import Watched, watch
 from ..workloads.workload import Workload
 from . import pool, store
 
 __all__ = ["Job", "PolicySpec", "compare", "parse_engine", "parse_policies", "parse_policy", "run_all", "simulate"]
+__all__ += ["watch_job"]
 
 DEFAULT_LATENCY: Final = {"qba": "qba"}
 """By engine; the others get the 7B-class A100."""
@@ -149,6 +151,12 @@ def run_job(job: Job, cache: bool = True) -> Result:
     if cache:
         store.save(key, result)
     return result
+
+
+def watch_job(job: Job) -> Watched:
+    """Run one job step by step, whatever is cached: its result, and every step and token of it."""
+    w, policy, config, cost, _ = _resolve(job)
+    return watch(run.Instance(w, policy.cls, policy.params, config, cost))
 
 
 def run_all(
