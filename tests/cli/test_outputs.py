@@ -41,7 +41,7 @@ def test_simulate_writes_every_file_and_json_stays_alone(call: Any, tmp_path: Pa
     assert (tmp_path / "figs" / "timeline.png").exists()
     code, out, _ = call("simulate", *SMALL, *files)
     assert "trace: t.json (open it at ui.perfetto.dev)" in out
-    assert "figures: 12 files in figs" in out
+    assert "figures: 20 files in figs" in out
 
 
 def test_compare_writes_a_benchmark_file_a_policy(call: Any, tmp_path: Path) -> None:

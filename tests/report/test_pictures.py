@@ -16,10 +16,8 @@ from .report_documents import document, result, run
 def test_every_figure_twice_and_always_the_same_bytes(tmp_path: Path) -> None:
     given = document(result("fcfs", 1.0), result("qba", 2.0)), [("fcfs", run()), ("qba", run(scale=2.0))]
     paths = write_figures(tmp_path / "new" / "a", *given)
-    names = {path.name for path in paths}
-    assert names == {
-        f"{n}.{s}" for n in ("e2e", "ttft", "wait", "wait-cdf", "classes", "timeline") for s in ("svg", "png")
-    }
+    assert {path.stem for path in paths} > {"e2e", "ttft-cdf", "tpot", "wait-cdf", "classes", "timeline"}
+    assert len({path.name for path in paths}) == len(paths) == 20
     for path in paths:
         if path.suffix == ".svg":
             root = ElementTree.fromstring(path.read_text())

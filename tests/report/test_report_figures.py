@@ -53,7 +53,10 @@ def test_oracles_are_dashed_and_nobody_else() -> None:
 
 
 def test_all_figures_are_drawn_with_unique_ids(drawn: list[Figure]) -> None:
-    assert [f.name for f in drawn] == ["fig-e2e", "fig-ttft", "fig-wait", "fig-wait-cdf", "fig-classes", "fig-timeline"]
+    assert [f.name for f in drawn] == [
+        *(f"fig-{name}{kind}" for name in ("e2e", "ttft", "tpot", "wait") for kind in ("", "-cdf")),
+        *("fig-classes", "fig-timeline"),
+    ]
     ids = [found for f in drawn for found in re.findall(r'\bid="([^"]*)"', f.svg)]
     assert len(set(ids)) == len(ids)
     for f in drawn:
@@ -99,7 +102,7 @@ def test_figures_without_runs_or_numbers() -> None:
 
 def test_no_waits_at_all_can_be_drawn() -> None:
     quiet = run(50, scale=0.0)
-    assert len(figures(document(result("fcfs", 0.0)), [("fcfs", quiet)])) == 6
+    assert len(figures(document(result("fcfs", 0.0)), [("fcfs", quiet)])) == 10
 
 
 def test_curve_ends_where_the_sample_does() -> None:

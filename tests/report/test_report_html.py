@@ -59,7 +59,7 @@ def test_page_is_well_formed_and_its_ids_unique() -> None:
     tags = Tags(page(*two(), "c", "v")).seen
     ids = [attrs["id"] for _, attrs in tags if "id" in attrs]
     assert len(set(ids)) == len(ids)
-    assert sum(tag == "svg" for tag, _ in tags) == 6
+    assert sum(tag == "svg" for tag, _ in tags) == 10
 
 
 def test_page_needs_nothing_from_elsewhere() -> None:
@@ -116,7 +116,7 @@ def test_load_is_explained() -> None:
     doc = document(result("a", 1.0, load_state="OVERLOADED"), result("b", 1e-5, starvation=starved))
     text = page(doc, [], "c", "v")
     assert "a: OVERLOADED. That means more work arrived than the engine serves" in text
-    assert "b: starves 12.0 requests: they waited over twice as long" in text
+    assert "b: starves 12 requests: they waited over twice as long" in text
     assert "a: starves" not in text
     assert "No queueing" not in text
     assert "No queueing: policy cannot matter" in page(document(result("b", 1e-5)), [], "c", "v")

@@ -70,8 +70,10 @@ def starved(result: Mapping[str, Any]) -> str:
     found = result.get("starvation") or {}
     if not found.get("requests"):
         return ""
+    count = found["requests"]
+    shown = f"{count:,.0f}" if float(count).is_integer() else f"on average {number(count)}"
     return (
-        f"starves {number(found['requests'])} requests: they waited over twice as long as anybody would first come, "
+        f"starves {shown} requests: they waited over twice as long as anybody would first come, "
         f"first served ({duration(found['fcfs_longest_wait_s'])}), the longest {duration(found['longest_wait_s'])}"
     )
 
@@ -91,16 +93,16 @@ def extremes(values: Mapping[str, float | None], what: str) -> str:
     )
 
 
-def share_reading(shares: Mapping[str, float], threshold_s: float) -> str:
-    """Which policies start the most and the fewest requests within a time."""
+def share_reading(shares: Mapping[str, float], threshold_s: float, words: str) -> str:
+    """Under which policies the most and the fewest requests take at most a time."""
     shown = {label: f"{number(100 * share)} %" for label, share in shares.items()}
     most, fewest = max(shares.values()), min(shares.values())
     first = [label for label in shares if shown[label] == f"{number(100 * most)} %"]
     last = [label for label in shares if shown[label] == f"{number(100 * fewest)} %"]
-    within = f"within {duration(threshold_s)}"
+    within = f"{words} is at most {duration(threshold_s)} for {shown[first[0]]} of requests"
     if len(first) == len(shares):
-        return f"{within}, {shown[first[0]]} of requests start" + (" under all policies" if len(first) > 1 else "")
-    return f"{within}, {shown[first[0]]} of requests start under {join(first)} and {shown[last[0]]} under {join(last)}"
+        return within + (" under all policies" if len(first) > 1 else "")
+    return f"{within} under {join(first)} and {shown[last[0]]} under {join(last)}"
 
 
 def peak(values: Mapping[str, float], unit: str) -> str:

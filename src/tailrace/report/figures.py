@@ -26,7 +26,7 @@ FLOOR_S: Final = 1e-4
 """Shorter times are drawn here: a log axis has no zero."""
 TICKS: Final = (50.0, 90.0, 95.0, 99.0, 99.9)
 WIDTH, HEIGHT = 470.0, 330.0
-THRESHOLDS_S: Final = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
+THRESHOLDS_S: Final = tuple(step * 10.0**e for e in range(-4, 4) for step in (1, 2, 5))
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,7 @@ def figures(document: Mapping[str, Any], runs: Sequence[tuple[str, Result]]) -> 
     out = [_classes(document, looks)]
     if drawn:
         out = [
-            *(_percentiles(drawn, metric, prefix) for metric in ("e2e_s", "ttft_s", "wait_s")),
-            _cdf(drawn, prefix),
+            *(draw(drawn, metric, prefix) for metric in METRIC_TITLES for draw in (_percentiles, _cdf)),
             *out,
             _timeline(drawn, prefix),
         ]
@@ -92,6 +91,7 @@ def percentile_curve(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], 
 METRIC_TITLES: Final = {
     "e2e_s": ("End-to-end latency", "end-to-end latency"),
     "ttft_s": ("Time to first token", "time to first token"),
+    "tpot_s": ("Time per output token", "time per output token"),
     "wait_s": ("Queueing delay", "queueing delay"),
 }
 
@@ -136,35 +136,39 @@ def _percentile_reading(curves: Mapping[str, tuple[Any, Any]], words: str, prefi
     return _sentence(f"{prefix}{facts.extremes(at(top), f'P{top:g} {words}')}")
 
 
-def _cdf(runs: Sequence[Run], prefix: str) -> Figure | None:
-    """Distribution functions of the queueing delay."""
-    delays = {run.label: _known(run.result.requests.wait_s) for run in runs}
-    delays = {label: values for label, values in delays.items() if len(values)}
-    if not delays:
+def _cdf(runs: Sequence[Run], metric: str, prefix: str) -> Figure | None:
+    """Distribution functions."""
+    title, words = METRIC_TITLES[metric]
+    times = {run.label: _known(getattr(run.result.requests, metric)) for run in runs}
+    times = {label: values for label, values in times.items() if len(values)}
+    if not times:
         return None
-    name = "fig-wait-cdf"
+    name = f"fig-{metric.removesuffix('_s')}-cdf"
     with drawing(name):
         canvas, axes = _panel([run.label for run in runs])
-        for run in _back_to_front(run for run in runs if run.label in delays):
-            values, share = delays[run.label], np.linspace(0, 1, 201)
+        for run in _back_to_front(run for run in runs if run.label in times):
+            values, share = times[run.label], np.linspace(0, 1, 201)
             look = {**run.style.drawn(), "markevery": [100, 180]}
             axes.plot(np.maximum(np.quantile(values, share), FLOOR_S), 100 * share, **look)
-        log_axis(axes.xaxis, [float(q) for v in delays.values() for q in np.quantile(v, (0.02, 1))], FLOOR_S)
-        axes.set_xlabel("queueing delay (s)")
-        axes.set_ylabel("requests that wait no longer (%)")
+        log_axis(axes.xaxis, [float(q) for v in times.values() for q in np.quantile(v, (0.02, 1))], FLOOR_S)
+        axes.set_xlabel(f"{words} (s)")
+        axes.set_ylabel("requests that take no longer (%)")
         axes.set_ylim(0, 103)
-        label_ends(axes, [(clean(r.label), r.style, math.nan, math.nan) for r in runs if r.label in delays])
-        svg = render(canvas, name, "Queueing delay, cumulative distribution")
-    return Figure(name, "Queueing delay, cumulative distribution", svg, _cdf_reading(delays, prefix), canvas)
+        label_ends(axes, [(clean(r.label), r.style, math.nan, math.nan) for r in runs if r.label in times])
+        svg = render(canvas, name, f"{title}, cumulative distribution")
+    return Figure(name, f"{title}, cumulative distribution", svg, _cdf_reading(times, words, prefix), canvas)
 
 
-def _cdf_reading(delays: Mapping[str, NDArray[np.float64]], prefix: str) -> str:
-    """At the power of ten where the policies differ most."""
-    shares = {
-        t: {label: float(np.mean(values <= t)) for label, values in delays.items()} for t in reversed(THRESHOLDS_S)
-    }
-    chosen = max(shares, key=lambda t: (max(shares[t].values()) - min(shares[t].values()), -t))
-    return _sentence(f"{prefix}{facts.share_reading(shares[chosen], chosen)}")
+def _cdf_reading(times: Mapping[str, NDArray[np.float64]], words: str, prefix: str) -> str:
+    """At the round time where the policies differ most, else where half the requests are done."""
+    shares = {t: {label: float(np.mean(values <= t)) for label, values in times.items()} for t in THRESHOLDS_S}
+
+    def telling(t: float) -> tuple[float, float]:
+        low, high = min(shares[t].values()), max(shares[t].values())
+        return round(high - low, 3), -abs(low + high - 1)
+
+    chosen = max(shares, key=telling)
+    return _sentence(f"{prefix}{facts.share_reading(shares[chosen], chosen, words)}")
 
 
 def _timeline(runs: Sequence[Run], prefix: str) -> Figure | None:
