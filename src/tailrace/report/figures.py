@@ -88,6 +88,8 @@ def percentile_curve(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], 
     return percents, np.quantile(values, percents / 100) if len(values) else np.full(len(percents), np.nan)
 
 
+IN_MS: Final = frozenset({"tpot_s"})
+"""Metrics that are drawn in milliseconds."""
 METRIC_TITLES: Final = {
     "e2e_s": ("End-to-end latency", "end-to-end latency"),
     "ttft_s": ("Time to first token", "time to first token"),
@@ -96,11 +98,15 @@ METRIC_TITLES: Final = {
 }
 
 
+def _unit(metric: str) -> tuple[str, float]:
+    return ("ms", 1e3) if metric in IN_MS else ("s", 1.0)
+
+
 def _percentiles(runs: Sequence[Run], metric: str, prefix: str) -> Figure | None:
     """Percentile curves, P50 to P99.9 on a probability scale."""
     from scipy.special import ndtri
 
-    title, words = METRIC_TITLES[metric]
+    (title, words), (unit, factor) = METRIC_TITLES[metric], _unit(metric)
     curves = {run.label: percentile_curve(getattr(run.result.requests, metric)) for run in runs}
     curves = {label: curve for label, curve in curves.items() if np.isfinite(curve[1]).all()}
     if not curves:
@@ -111,15 +117,15 @@ def _percentiles(runs: Sequence[Run], metric: str, prefix: str) -> Figure | None
         ends = []
         for run in _back_to_front(run for run in runs if run.label in curves):
             percents, values = curves[run.label]
-            y = np.maximum(values, FLOOR_S)
+            y = factor * np.maximum(values, FLOOR_S)
             marks = [int(i) for i in np.flatnonzero(np.isin(percents, TICKS))]
             axes.plot(ndtri(percents / 100), y, markevery=marks, **run.style.drawn())
             ends.append((clean(run.label), run.style, float(ndtri(percents[-1] / 100)), float(y[-1])))
         axes.set_xlim(-0.08, float(ndtri(0.999)) + 0.08)
         axes.set_xticks([float(ndtri(p / 100)) for p in TICKS], [f"{p:g}" for p in TICKS])
         axes.set_xlabel("percentile of requests (probability scale)")
-        log_axis(axes.yaxis, [y for curve in curves.values() for y in curve[1]], FLOOR_S)
-        axes.set_ylabel(f"{words} (s)")
+        log_axis(axes.yaxis, [factor * y for curve in curves.values() for y in curve[1]], factor * FLOOR_S)
+        axes.set_ylabel(f"{words} ({unit})")
         label_ends(axes, ends)
         svg = render(canvas, name, f"{title}, percentiles")
     return Figure(name, f"{title}, P50 to P99.9", svg, _percentile_reading(curves, words, prefix), canvas)
@@ -138,7 +144,7 @@ def _percentile_reading(curves: Mapping[str, tuple[Any, Any]], words: str, prefi
 
 def _cdf(runs: Sequence[Run], metric: str, prefix: str) -> Figure | None:
     """Distribution functions."""
-    title, words = METRIC_TITLES[metric]
+    (title, words), (unit, factor) = METRIC_TITLES[metric], _unit(metric)
     times = {run.label: _known(getattr(run.result.requests, metric)) for run in runs}
     times = {label: values for label, values in times.items() if len(values)}
     if not times:
@@ -149,9 +155,10 @@ def _cdf(runs: Sequence[Run], metric: str, prefix: str) -> Figure | None:
         for run in _back_to_front(run for run in runs if run.label in times):
             values, share = times[run.label], np.linspace(0, 1, 201)
             look = {**run.style.drawn(), "markevery": [100, 180]}
-            axes.plot(np.maximum(np.quantile(values, share), FLOOR_S), 100 * share, **look)
-        log_axis(axes.xaxis, [float(q) for v in times.values() for q in np.quantile(v, (0.02, 1))], FLOOR_S)
-        axes.set_xlabel(f"{words} (s)")
+            axes.plot(factor * np.maximum(np.quantile(values, share), FLOOR_S), 100 * share, **look)
+        ends = [factor * float(q) for v in times.values() for q in np.quantile(v, (0.02, 1))]
+        log_axis(axes.xaxis, ends, factor * FLOOR_S)
+        axes.set_xlabel(f"{words} ({unit})")
         axes.set_ylabel("requests that take no longer (%)")
         axes.set_ylim(0, 103)
         label_ends(axes, [(clean(r.label), r.style, math.nan, math.nan) for r in runs if r.label in times])

@@ -243,8 +243,9 @@ def difference_cell(pair: Mapping[str, Any], better: int, factor: float) -> Cell
         return Cell(MISSING, None)
     text = f"{number(ends[0] * factor)} to {number(ends[1] * factor)}" if ends else ""
     good = ends is not None and min(better * end for end in ends) > 0
-    sign = "+" if value > 0 else ""
-    return Cell(f"{sign}{number(value * factor)}", float(value), None, text, good)
+    shown = number(value * factor)
+    sign = "+" if value > 0 and not shown.startswith("<") else ""
+    return Cell(sign + shown, float(value), None, text, good)
 
 
 def _cell(record: Mapping[str, Any], column: Column, factor: float) -> Cell:
