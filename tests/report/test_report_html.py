@@ -195,6 +195,16 @@ def test_objectives_and_paired_differences_have_their_columns() -> None:
     assert ">98.7</td>" in text
 
 
+def test_fairness_has_its_table() -> None:
+    even = {"jain_requests": 0.75, "slowdown": {"mean": 2.0, "p99": 9.0}}
+    rows = [result("a", 1.0, fairness=even, recompute_tax=0.013), result("b", 1.0, fairness=even, recompute_tax=0.5)]
+    text = page(document(*rows), [], "c", "v")
+    assert "Fairness and waste" in text
+    assert '<td class="best" data-value="0.013">1.30</td>' in text
+    assert "Jain, tenants" not in text
+    assert "Fairness and waste" not in page(document(result("a", 1.0)), [], "c", "v")
+
+
 def test_one_partition_is_shown_once() -> None:
     text = page(document(result("a", 1.0)), [], "c", "v")
     assert "every prediction is right" in text

@@ -126,6 +126,14 @@ def test_single_has_metrics_and_true_classes() -> None:
     assert "bold" not in text
 
 
+def test_single_says_how_many_met_their_objectives() -> None:
+    text = printed(single(document(result("fcfs", 1.0, slo={"attainment": 0.5, "goodput_rps": 2.5}))))
+    assert [line.split() for line in text.splitlines() if "SLOs" in line or "goodput" in line] == [
+        ["SLOs", "met", "(%)", "50.0"],
+        ["goodput", "(/s)", "2.50"],
+    ]
+
+
 def test_tables_of_runs_in_which_nothing_happened() -> None:
     empty = result("a", None, throughput={"output_tokens_per_s": None}, by_true_class={})
     for table in (comparison(document(empty, result("b", 1.0))), single(document(empty))):

@@ -68,6 +68,7 @@ def page(document: Mapping[str, Any], runs: Sequence[tuple[str, Result]], comman
         note=note(document),
         figures=drawn,
         several_seeds=len(document.get("seeds") or []) > 1,
+        fairness=sections.fairness(document),
         differences=sections.differences(document),
         classes=sections.by_class(document),
         slo=any(r.get("slo") for r in results),

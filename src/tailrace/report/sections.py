@@ -22,7 +22,18 @@ from .values import (
     time_columns,
 )
 
-__all__ = ["Block", "Rules", "Section", "by_class", "differences", "label_of", "percentiles", "rules", "settings"]
+__all__ = [
+    "Block",
+    "Rules",
+    "Section",
+    "by_class",
+    "differences",
+    "fairness",
+    "label_of",
+    "percentiles",
+    "rules",
+    "settings",
+]
 
 GROUPINGS: Final = {
     "by_true_class": "By true length class",
@@ -38,6 +49,15 @@ CLASS_COLUMNS: Final = (
     *time_columns(("tbt_s", "p99"), ("e2e_s", "p50"), ("e2e_s", "p99")),
 )
 
+WASTE: Final = (
+    Column("Jain, requests", ("fairness", "jain_requests"), "ratio", 1),
+    Column("Jain, tenants", ("fairness", "jain_tenants"), "ratio", 1),
+    Column("slowdown mean", ("fairness", "slowdown", "mean"), "ratio"),
+    Column("slowdown P99", ("fairness", "slowdown", "p99"), "ratio"),
+    Column("starved requests", ("starvation", "requests"), "count"),
+    Column("preemptions", ("counts", "preemptions"), "count"),
+    Column("recompute tax", ("recompute_tax",), "share"),
+)
 BETTER: Final = (
     "Mean over seeds of the difference, paired by seed, and its 95 % interval. Bold: better in all of the interval."
 )
@@ -147,6 +167,17 @@ def differences(document: Mapping[str, Any]) -> Section | None:
             row.append(difference_cell(pair, column.better, factor))
     labels = [label_of(r) for r in results]
     return Section(f"Against {base}", headings, [Block("", list(zip(labels, rows, strict=True)))], BETTER)
+
+
+def fairness(document: Mapping[str, Any]) -> Section | None:
+    """How evenly requests were served, and what was computed twice; None where nothing says it."""
+    results = document["results"]
+    columns = [c for c in WASTE if any(lookup(r, c.path) is not None for r in results)]
+    if not any(r.get("fairness") for r in results):
+        return None
+    cells = grid(results, columns)
+    rows = list(zip([label_of(r) for r in results], cells.rows, strict=True))
+    return Section("Fairness and waste", cells.headings, [Block("", rows)])
 
 
 def _statistics(metric: str) -> tuple[Column, ...]:

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from . import values
 from .lines import note
-from .values import METRICS, STATISTIC_NAMES, Cell, Column, grid
+from .values import METRICS, SLO, STATISTIC_NAMES, Cell, Column, grid
 
 __all__ = ["comparison", "markdown", "single"]
 
@@ -54,6 +54,8 @@ def single(document: Mapping[str, Any]) -> Table:
         for metric, title in METRICS.items():
             cells = by_metric[metric]
             table.add_row(f"  {title} ({cells.headings[0][1]})", *(Text(c.text) for c in cells.rows[place]))
+        for title, text in _objectives(record):
+            table.add_row(f"  {title}", text)
     return table
 
 
@@ -87,6 +89,14 @@ def _table(document: Mapping[str, Any]) -> Table:
         caption=Text(note(document)),
         caption_justify="left",
     )
+
+
+def _objectives(record: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Rows on objectives, where there are any; a share or a rate has no percentiles."""
+    if not record.get("slo"):
+        return []
+    cells = grid([record], SLO)
+    return [(f"{title} ({unit})", c.text) for (title, unit), c in zip(cells.headings, cells.rows[0], strict=True)]
 
 
 def _statistics(metric: str) -> tuple[Column, ...]:

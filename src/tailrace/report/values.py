@@ -50,7 +50,7 @@ class Column:
     title: str
     path: tuple[str, ...]
     """Keys that lead to its value in a result."""
-    kind: Literal["text", "done", "count", "time", "rate", "share"] = "time"
+    kind: Literal["text", "done", "count", "time", "rate", "share", "ratio"] = "time"
     better: int = -1
     """-1: the lowest is best, 1: the highest, 0: neither."""
     scale: str = ""
@@ -261,7 +261,7 @@ def _cell(record: Mapping[str, Any], column: Column, factor: float) -> Cell:
     by_seed = tuple(beside.get("by_seed", {}).get(column.path[-1], ()))
     span = (float(ends[0]), float(ends[1])) if ends else None
     text = f"{number(span[0] * factor)} to {number(span[1] * factor)}" if span else ""
-    shown = number(float(value) * factor) if column.kind in ("time", "rate", "share") else _count(value)
+    shown = number(float(value) * factor) if column.kind in ("time", "rate", "share", "ratio") else _count(value)
     return Cell(shown, float(value), span, text, by_seed=by_seed)
 
 
