@@ -28,13 +28,16 @@ if TYPE_CHECKING:
 __all__ = ["bench", "write_bench"]
 
 PERCENTILES: Final = (50.0, 90.0, 95.0, 99.0, 99.9)
+LISTS: Final = ("input_lens", "output_lens", "ttfts", "itls", "latencies", "start_times", "queue_times", "errors")
 ENDED: Final = ("unfinished", "", "aborted", "rejected: needs more KV than there is")
 """``errors``, by ``Requests.reason``."""
 
 
 def write_bench(path: str, watched: Watched, document: Mapping[str, Any]) -> None:
     """Write ``watched`` to ``path`` whole or not at all; ``document`` is that of its policy alone. Raises UserError."""
-    text = json.dumps(finite(bench(watched, document)), allow_nan=False)
+    found = bench(watched, document)
+    lists = {key: found[key] for key in LISTS}  # long, and without NaN
+    text = json.dumps({key: lists[key] if key in lists else finite(found[key]) for key in found}, allow_nan=False)
     files.write_text(path, text + "\n")
 
 

@@ -9,6 +9,7 @@ was in prefill and in decode. Times are µs with three decimals, events in order
 from __future__ import annotations
 
 import heapq
+import itertools
 import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
@@ -24,6 +25,8 @@ __all__ = ["events", "write_trace"]
 
 ENGINE: Final = 1
 REQUESTS: Final = 2
+BATCH: Final = 1000
+"""Events encoded at once."""
 
 
 def write_trace(path: str, watched: Watched) -> None:
@@ -37,8 +40,10 @@ def _fill(name: str, watched: Watched) -> None:
     about = {key: meta[key] for key in ("policy", "params", "predictions")} | {"workload": meta["workload"]["name"]}
     with open(name, "w", encoding="utf-8") as file:
         file.write('{"displayTimeUnit":"ms","otherData":' + encode(about) + ',"traceEvents":[')
-        for i, event in enumerate(events(watched)):
-            file.write(("\n" if i == 0 else ",\n") + encode(event))
+        some, before = events(watched), ""
+        while batch := list(itertools.islice(some, BATCH)):
+            file.write(f"{before}\n{encode(batch)[1:-1]}")
+            before = ","
         file.write("\n]}\n")
 
 
