@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import json
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
-
-from rich.console import Console
 
 from .. import __version__, exports, files
 from ..errors import UserError
@@ -22,6 +19,7 @@ from ..spec import split_list
 from ..studies import runs
 from ..workloads import remarks
 from .console import console
+from .progress import progress
 
 __all__ = ["Options", "Outputs", "compare", "simulate"]
 
@@ -64,7 +62,7 @@ class Options:
 def simulate(job: runs.Job, outputs: Outputs, cache: bool, as_json: bool) -> None:
     """One policy: a table of metrics, or the JSON object."""
     outputs.check()
-    with _progress(1, quiet=as_json) as done:
+    with progress(1, quiet=as_json) as done:
         document, found = runs.compare(job, [job.policy], [job.seed or 0], 1, cache, done)
     written = _write(job, [job.policy], document, found, outputs, as_json)
     if as_json:
@@ -80,7 +78,7 @@ def compare(job: runs.Job, options: Options, outputs: Outputs, arguments: Sequen
     outputs.check()
     texts = split_list(options.policies)
     runs.parse_policies(options.policies)
-    with _progress(len(texts) * options.seeds, quiet=options.as_json) as done:
+    with progress(len(texts) * options.seeds, quiet=options.as_json) as done:
         document, found = runs.compare(job, texts, range(options.seeds), options.jobs, options.cache, done)
     if options.seeds > len(document["seeds"]):
         print("one seed run: nothing in this trace under these predictions is random", file=sys.stderr)
@@ -122,7 +120,7 @@ def _write(
     if outputs.bench or outputs.trace:
         several = len(texts) > 1
         names = exports.per_policy(outputs.bench, [label for label, _ in found]) if several else [outputs.bench]
-        with _progress(len(texts), quiet) as done:
+        with progress(len(texts), quiet) as done:
             for i, text in enumerate(texts):
                 written += _watched(job, text, document, i, outputs, names[i])
                 done(i)
@@ -177,27 +175,6 @@ def _report(
             raise
         return [f"no report: {error}"]
     return [f"report: {path}"]
-
-
-@contextlib.contextmanager
-def _progress(total: int, quiet: bool) -> Iterator[Callable[[int], None]]:
-    """A bar on stderr, for people only."""
-    if quiet or total < 2 or not sys.stderr.isatty():
-        yield lambda index: None
-        return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    bar = Progress(
-        TextColumn("simulating"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    )
-    with bar:
-        task = bar.add_task("runs", total=total)
-        yield lambda index: bar.advance(task)
 
 
 def _print_json(document: dict[str, Any]) -> None:

@@ -10,12 +10,13 @@ from typing import Any
 
 from rich.table import Table
 
+from ..exports.clean import finite
 from ..report import front
 from ..report.values import duration, number
 from ..studies import objective, runs
 from ..studies import tune as study
-from .compare import _finite, _progress
 from .console import console
+from .progress import progress
 
 __all__ = ["Options", "run"]
 
@@ -39,12 +40,13 @@ def run(job: runs.Job, options: Options) -> None:
     if options.plot:
         front.kind_of(options.plot)  # before the long part
     total = len(study.expand(options.policies)) * options.seeds
-    with _progress(total, quiet=options.as_json) as done:
+    with progress(total, quiet=options.as_json) as done:
         tuned = study.tune(job, options.policies, objectives, range(options.seeds), options.jobs, options.cache, done)
+    document = as_document(tuned)
     if options.plot:
-        front.write(tuned, options.plot)
+        front.write(document, options.plot)
     if options.as_json:
-        print(json.dumps(_finite(as_document(tuned)), indent=2, allow_nan=False))
+        print(json.dumps(finite(document), indent=2, allow_nan=False))
         return
     _print(tuned)
     if options.plot:
@@ -59,6 +61,7 @@ def as_document(tuned: study.Tuned) -> dict[str, Any]:
         "workload": tuned.document["workload"],
         "engine": tuned.document["engine"],
         "seeds": tuned.document["seeds"],
+        "predictions": tuned.document["results"][0]["predictions"],
         "objectives": [
             {"name": o.text, "unit": o.unit, "better": "larger" if o.better > 0 else "smaller"}
             for o in tuned.objectives
