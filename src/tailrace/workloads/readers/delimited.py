@@ -44,7 +44,7 @@ def read(source: Source, line: int, names: Sequence[str], wanted: Sequence[str],
             return pcsv.read_csv(
                 file,
                 pcsv.ReadOptions(column_names=list(names), skip_rows=line, block_size=block),
-                pcsv.ParseOptions(newlines_in_values=True),
+                pcsv.ParseOptions(newlines_in_values=True, invalid_row_handler=_blank),
                 pcsv.ConvertOptions(column_types=dict.fromkeys(wanted, pa.string()), include_columns=list(wanted)),
             )
 
@@ -52,6 +52,7 @@ def read(source: Source, line: int, names: Sequence[str], wanted: Sequence[str],
         table = in_blocks(parsed, BLOCK_BYTES)
     except (pa.ArrowInvalid, OSError) as error:
         raise _why_not(source, names, str(error)) from None
+    _refuse_open_quote(source)
     return Rows(source.path, table, lambda index: _place(source, index), ignored)
 
 
@@ -60,14 +61,37 @@ def _place(source: Source, index: int) -> str:
     return f"row {line}"
 
 
-def _numbered(source: Source) -> Iterator[tuple[int, list[str]]]:
+def _blank(row: Any) -> str:
+    """Leaves out a row of spaces, which pyarrow takes for one field."""
+    return "error" if row.text.strip() else "skip"
+
+
+def _refuse_open_quote(source: Source) -> None:
+    """A quote opened and never closed hides all rows below it, which neither reader minds."""
+    quotes = 0
+    with source.guard(), source.stream() as stream:
+        while chunk := stream.read(1 << 22):
+            quotes += chunk.count(b'"')
+    if quotes % 2 == 0:
+        return
+    last = 1
+    try:
+        for last, _ in _numbered(source, strict=True):  # noqa: B007
+            pass
+    except UserError as error:
+        if "unexpected end of data" in str(error):
+            wrong = "a quote is opened below it and never closed"
+            raise UserError(f"{source.path}: row {last}: {wrong}; close it, or delete it") from None
+
+
+def _numbered(source: Source, strict: bool = False) -> Iterator[tuple[int, list[str]]]:
     """Each row that is not blank, with the line it starts on."""
     with source.guard(), source.text() as file:
         csv.field_size_limit(max(csv.field_size_limit(), LONGEST_FIELD))
-        reader, line = csv.reader(file), 1
+        reader, line = csv.reader(file, strict=strict), 1
         try:
             for cells in reader:
-                if cells:
+                if cells and (len(cells) > 1 or cells[0].strip()):
                     yield line, cells
                 line = reader.line_num + 1
         except csv.Error as error:
