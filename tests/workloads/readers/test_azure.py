@@ -92,6 +92,10 @@ def test_rows_without_output_are_dropped_and_counted(file: Write) -> None:
         ([*GOOD, "yesterday,1,1"], "row 4: field TIMESTAMP: 'yesterday' is not date and time, as in 2023"),
         ([*GOOD, "2023-11-16,1,1"], "row 4: field TIMESTAMP: '2023-11-16' is not date and time"),
         ([*GOOD, "2023-11-16 18:15:51+00:00,1,1"], "row 4: field TIMESTAMP: .* without time zone, as in the first"),
+        (
+            [*GOOD, "2032-11-16 18:15:51,1,1"],
+            "row 4: field TIMESTAMP: it is 9.01 years later than every request before",
+        ),
         ([*GOOD, ",1,1"], "row 4: field TIMESTAMP: '' is not date and time"),
         ([*GOOD, "2023-11-16 18:15:51,1"], "row 4: field GeneratedTokens: the row has 2 fields, the header 3"),
         ([*GOOD, "2023-11-16 18:15:51,1,1,1"], "row 4: field GeneratedTokens: the row has 4 fields, the header 3"),

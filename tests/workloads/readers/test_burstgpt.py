@@ -56,6 +56,7 @@ def test_sessions_where_the_file_has_them(file: Write) -> None:
     [
         ([*ROWS, "x,A,1,2,3,c"], "row 4: field Timestamp: 'x' is not a number"),
         ([*ROWS, "-1,A,1,2,3,c"], "row 4: field Timestamp: '-1' must be finite and 0 or more"),
+        ([*ROWS, "1700000000,A,1,2,3,c"], "row 4: field Timestamp: it is 53.9 years later than every request before"),
         ([*ROWS, "nan,A,1,2,3,c"], "row 4: field Timestamp: 'nan' must be finite"),
         ([*ROWS, "6,A,1.5,2,3,c"], "row 4: field Request tokens: '1.5' is not a whole number"),
         ([*ROWS, "6,,1,2,3,c"], "row 4: field Model: it is empty; give a name"),

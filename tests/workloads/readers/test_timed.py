@@ -181,6 +181,14 @@ def test_timed_with_a_unit_takes_nothing_for_granted(file: Write) -> None:
         assert w.description["estimates"] == []
 
 
+def test_timestamps_of_two_starts(file: Write) -> None:
+    rows = [MOONCAKE[2], MOONCAKE[0], {**MOONCAKE[1], "timestamp": 1.7e12}, {**MOONCAKE[1], "timestamp": 1.7e12 + 5}]
+    with pytest.raises(
+        UserError, match=r"row 3: field timestamp: it is 53\.9 years later than every request before it"
+    ):
+        load(str(file(lines(*rows))))
+
+
 @pytest.mark.parametrize("stamps", [(1000, 3500), (1700000000000, 1700000000500), (1.7e12, 1.7e12)])
 def test_timed_asks_when_seconds_cannot_be_taken_for_granted(file: Write, stamps: tuple[float, float]) -> None:
     path = str(file(lines(*({**TIMED, "timestamp": stamp} for stamp in stamps))))

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from ...params import show
 from ...table import F8, I8
+from .rows import Rows
 
-__all__ = ["describe", "from_earliest", "remarks", "reordered"]
+__all__ = ["describe", "from_earliest", "refuse_gaps", "remarks", "reordered"]
+
+YEAR_S: Final = 365 * 86400.0
 
 
 def describe(
@@ -48,6 +51,19 @@ def describe(
         "notes": list(notes),
         "estimates": list(estimates),
     }
+
+
+def refuse_gaps(rows: Rows, field: str, kept: I8, arrival_s: F8) -> None:
+    """Raises UserError where nothing arrives for a year: then ``field`` does not count from one start.
+
+    ``kept`` are the rows of ``arrival_s`` in the file.
+    """
+    order = np.argsort(arrival_s, kind="stable")
+    gap = np.diff(arrival_s[order])
+    if len(gap) and gap.max() > YEAR_S:
+        i = int(np.argmax(gap))
+        wrong = f"it is {gap[i] / YEAR_S:.3g} years later than every request before it"
+        raise rows.mistake(int(kept[order[i + 1]]), field, wrong, "let all rows count from one start, in one unit")
 
 
 def remarks(description: Mapping[str, Any]) -> list[str]:

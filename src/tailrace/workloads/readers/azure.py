@@ -14,7 +14,7 @@ import numpy as np
 
 from ..workload import Workload
 from . import tables
-from .about import describe, reordered
+from .about import describe, refuse_gaps, reordered
 from .source import Source
 
 __all__ = ["COLUMNS", "read"]
@@ -41,6 +41,8 @@ def read(path: str | Path | Source) -> Workload:
     ticks = rows.nanoseconds("TIMESTAMP")[kept] // 100
     if not len(ticks):
         raise rows.unanswered("GeneratedTokens")
+    arrival_s = (ticks - ticks.min()) / 1e7
+    refuse_gaps(rows, "TIMESTAMP", np.flatnonzero(kept), arrival_s)
     first = np.datetime64(int(ticks.min()) * 100, "ns")
     description = describe(
         source.path,
@@ -52,5 +54,4 @@ def read(path: str | Path | Source) -> Workload:
         ignored=rows.ignored,
         notes=[f"arrivals count from the earliest request, at {first} in the file"],
     )
-    arrival_s = (ticks - ticks.min()) / 1e7
     return Workload.of(arrival_s, context, generated[kept], name=source.name, description=description)

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..workload import Workload
 from . import tables
-from .about import describe, from_earliest, reordered
+from .about import describe, from_earliest, refuse_gaps, reordered
 from .rows import Rows
 from .source import Source
 
@@ -42,6 +42,7 @@ def read(path: str | Path | Source) -> Workload:
         raise rows.unanswered("Response tokens")
     stamp = rows.real("Timestamp", "finite and 0 or more", lambda values: np.isfinite(values) & (values >= 0))[kept]
     arrival, notes = from_earliest(stamp, "s", 1.0)
+    refuse_gaps(rows, "Timestamp", np.flatnonzero(kept), arrival)
     failed = int((output == 0).sum())
     description = describe(
         source.path,

@@ -25,7 +25,7 @@ from ...table import F8, I8
 from ..prefix import Prefix
 from ..workload import Workload
 from . import tables
-from .about import describe, from_earliest, reordered
+from .about import describe, from_earliest, refuse_gaps, reordered
 from .blocks import prefix_of
 from .rows import Rows
 from .source import Source
@@ -99,6 +99,7 @@ def read(path: str | Path | Source, params: MooncakeParams | BailianParams | Tim
     stamp = rows.real("timestamp", "finite and 0 or more", lambda values: np.isfinite(values) & (values >= 0))[kept]
     unit, estimates = _unit(source.path, stamp, params)
     arrival, late = from_earliest(stamp, unit, PER_SECOND[unit])
+    refuse_gaps(rows, "timestamp", kept, arrival)
     prefix, blocks = _prefix(rows, kept, prompt, params, name)
     columns, chats = _chats(rows, kept) if name == "bailian" else ({}, [])
     about = describe(
