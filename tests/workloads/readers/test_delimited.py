@@ -54,3 +54,11 @@ def test_mistakes(file: Write, text: str, message: str) -> None:
     with pytest.raises(UserError, match=message) as caught:
         load(str(file(text)))
     assert "\n" not in str(caught.value)
+
+
+def test_bytes_that_are_not_utf8_make_no_noise(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "x.csv"
+    path.write_bytes(f"{HEADER}\n1,2,3\n   \n".encode() + b"1,\xff\n2,3,4\n")
+    with pytest.raises(UserError, match="row 4: holds bytes that are not UTF-8"):
+        load(str(path))
+    assert capfd.readouterr() == ("", "")

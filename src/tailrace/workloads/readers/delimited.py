@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from ...errors import UserError
@@ -39,19 +39,24 @@ def read(source: Source, line: int, names: Sequence[str], wanted: Sequence[str],
     if next(itertools.islice(_numbered(source), 1, None), None) is None:
         raise UserError(f"{source.path}: has a header and no rows; there is nothing to run")
 
-    def parsed(block: int) -> Any:
+    def parsed(block: int, handler: Callable[[Any], str] | None = None) -> Any:
         with source.stream() as file:
             return pcsv.read_csv(
                 file,
                 pcsv.ReadOptions(column_names=list(names), skip_rows=line, block_size=block),
-                pcsv.ParseOptions(newlines_in_values=True, invalid_row_handler=_blank),
+                pcsv.ParseOptions(newlines_in_values=True, invalid_row_handler=handler),
                 pcsv.ConvertOptions(column_types=dict.fromkeys(wanted, pa.string()), include_columns=list(wanted)),
             )
 
     try:
         table = in_blocks(parsed, BLOCK_BYTES)
     except (pa.ArrowInvalid, OSError) as error:
-        raise _why_not(source, names, str(error)) from None
+        _refuse(source, names)
+        try:  # rows of spaces, then: the slow reader passes over them too
+            table = in_blocks(lambda block: parsed(block, _blank), BLOCK_BYTES)
+        except (pa.ArrowInvalid, OSError):
+            wrong = " ".join(str(error).split())[:200]
+            raise UserError(f"{source.path}: is not a CSV file that can be read: {wrong}") from None
     _refuse_open_quote(source)
     return Rows(source.path, table, lambda index: _place(source, index), ignored)
 
@@ -98,16 +103,15 @@ def _numbered(source: Source, strict: bool = False) -> Iterator[tuple[int, list[
             raise UserError(f"{source.path}: row {line}: {error}; is it a CSV file?") from None
 
 
-def _why_not(source: Source, names: Sequence[str], error: str) -> UserError:
-    """Why the fast reader refused: found by reading again, slowly."""
+def _refuse(source: Source, names: Sequence[str]) -> None:
+    """Raises UserError for what made the fast reader refuse, found by reading again, slowly, if it is found."""
     try:
         for _, text in source.lines():
             text.decode()
     except UnicodeDecodeError:
-        return source.not_utf8()
+        raise source.not_utf8() from None
     for line, cells in _numbered(source):
         if len(cells) != len(names):
             field = names[min(len(cells), len(names) - 1)]
             wrong = f"the row has {len(cells)} fields, the header {len(names)}"
-            return UserError(f"{source.path}: row {line}: field {field}: {wrong}; {FIX_ROW}")
-    return UserError(f"{source.path}: is not a CSV file that can be read: {' '.join(error.split())[:200]}")
+            raise UserError(f"{source.path}: row {line}: field {field}: {wrong}; {FIX_ROW}")
