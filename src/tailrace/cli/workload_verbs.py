@@ -100,6 +100,8 @@ def inspect(asked: Asked, plot: str, as_json: bool) -> None:
         out.print(Text(f"{kind} tail: {tail['verdict']} ({tail['why']})"))
     out.print(Text(f"prompt and output: rank correlation {_number(facts['rank_correlation'])}"))
     out.print(_arrivals(facts["arrivals"]))
+    for line in _gaps(facts["arrivals"]):
+        out.print(Text(line))
     _who(out, facts)
     out.print(_description(facts["description"]))
     if plot:
@@ -124,14 +126,18 @@ def _arrivals(found: Mapping[str, Any]) -> Table:
     for window in found["windows"]:
         figures = (_number(window[key]) for key in ("peak_rps", "peak_to_mean", "dispersion"))
         table.add_row(f"{window['window_s']:g} s", f"{window['windows']:,}", *figures)
-    gap = found["gap_s"]
-    table.caption = f"gaps: mean {_number(gap['mean'])} s, P50 {_number(gap['p50'])} s, P99 {_number(gap['p99'])} s; "
-    table.caption += f"SCV {_number(found['scv'])} (Poisson: SCV 1, variance / mean 1)"
-    if not math.isnan(found["clock_s"]):
-        table.caption += f"\nthe clock of this trace ticks every {_number(found['clock_s'])} s, and "
-        table.caption += f"{100 * found['simultaneous']:.0f} % come with the one before: "
-        table.caption += "SCV and windows near that width show the clock"
     return table
+
+
+def _gaps(found: Mapping[str, Any]) -> list[str]:
+    gap = found["gap_s"]
+    line = f"gaps: mean {_number(gap['mean'])} s, P50 {_number(gap['p50'])} s, P99 {_number(gap['p99'])} s; "
+    lines = [line + f"SCV {_number(found['scv'])} (Poisson: SCV 1, variance / mean 1)"]
+    if not math.isnan(found["clock_s"]):
+        together = f"{100 * found['simultaneous']:.0f} % come with the one before"
+        line = f"the clock of this trace ticks every {_number(found['clock_s'])} s, and {together}: "
+        lines.append(line + "SCV and windows near that width show the clock")
+    return lines
 
 
 def _who(out: Console, facts: Mapping[str, Any]) -> None:
