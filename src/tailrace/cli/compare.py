@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import shlex
 import sys
 from collections.abc import Sequence
@@ -12,13 +11,12 @@ from typing import Any
 
 from .. import __version__, exports, files
 from ..errors import UserError
-from ..exports.clean import finite
 from ..report import facts, tables
 from ..sim.run import Result
 from ..spec import split_list
 from ..studies import runs
 from ..workloads import remarks
-from .console import console
+from .console import console, print_json
 from .progress import progress
 
 __all__ = ["Options", "Outputs", "compare", "simulate"]
@@ -66,7 +64,7 @@ def simulate(job: runs.Job, outputs: Outputs, cache: bool, as_json: bool) -> Non
         document, found = runs.compare(job, [job.policy], [job.seed or 0], 1, cache, done)
     written = _write(job, [job.policy], document, found, outputs, as_json)
     if as_json:
-        _print_json(document)
+        print_json(document)
         return
     console().print(tables.single(document))
     _explain(document)
@@ -85,7 +83,7 @@ def compare(job: runs.Job, options: Options, outputs: Outputs, arguments: Sequen
     written = _write(job, texts, document, found, outputs, options.as_json)
     written += _report(document, found, outputs.report, arguments)
     if options.as_json:
-        _print_json(document)
+        print_json(document)
         return
     if options.markdown:
         print(tables.markdown(document))
@@ -175,7 +173,3 @@ def _report(
             raise
         return [f"no report: {error}"]
     return [f"report: {path}"]
-
-
-def _print_json(document: dict[str, Any]) -> None:
-    print(json.dumps(finite(document), indent=2, allow_nan=False))

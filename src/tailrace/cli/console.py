@@ -8,6 +8,8 @@ from typing import Any
 
 from rich.console import Console
 
+from ..exports.clean import finite
+
 __all__ = ["PIPE_WIDTH", "console", "print_json"]
 
 PIPE_WIDTH = 150
@@ -27,5 +29,4 @@ def console() -> Console:
 
 def print_json(document: Any) -> None:
     """``document`` as JSON on standard output. JSON has no NaN or infinity: null; NumPy's numbers are numbers."""
-    text = json.dumps(document, default=lambda value: value.item())
-    print(json.dumps(json.loads(text, parse_constant=lambda name: None), indent=2, allow_nan=False))
+    print(json.dumps(finite(document), indent=2, allow_nan=False, default=lambda value: finite(value.item())))

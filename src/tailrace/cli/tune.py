@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import shlex
 from dataclasses import dataclass
 from typing import Any
 
 from rich.table import Table
 
-from ..exports.clean import finite
 from ..report import front
 from ..report.values import duration, number
 from ..studies import objective, runs
 from ..studies import tune as study
-from .console import console
+from .console import console, print_json
 from .progress import progress
 
 __all__ = ["Options", "run"]
@@ -46,7 +44,7 @@ def run(job: runs.Job, options: Options) -> None:
     if options.plot:
         front.write(document, options.plot)
     if options.as_json:
-        print(json.dumps(finite(document), indent=2, allow_nan=False))
+        print_json(document)
         return
     _print(tuned)
     if options.plot:
