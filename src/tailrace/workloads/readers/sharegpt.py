@@ -1,7 +1,7 @@
 """Reader of conversations as ShareGPT has them: each answer is a request, its prompt all before it.
 
 Source: dumps of ShareGPT, such as ShareGPT_V3_unfiltered_cleaned_split.json
-(https://huggingface.co/datasets/anon8231489123/ShareGPT_Vicuna_unfiltered, Apache-2.0). Turns
+(https://huggingface.co/datasets/anon8231489123/ShareGPT_Vicuna_unfiltered). Turns
 are {from, value} under "conversations", or {role, content} under "messages".
 """
 
