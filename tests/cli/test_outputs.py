@@ -87,6 +87,24 @@ def test_queueing_is_a_field(call: Any) -> None:
     assert json.loads(call("simulate", *SMALL, "--json")[1])["results"][0]["queueing"] is True
 
 
+@pytest.mark.parametrize(
+    ("workload", "engine"),
+    [("qba:requests=3", "vllm_v1:kv_tokens=64"), ("deterministic:requests=1,output=1", "qba")],
+    ids=["all rejected", "one token"],
+)
+def test_runs_in_which_little_happens_can_be_written(call: Any, tmp_path: Path, workload: str, engine: str) -> None:
+    files = ("--trace", "t.json", "--save-bench", "b.json", "--requests", "r.parquet", "--figures", "figs")
+    code, out, err = call("simulate", workload, "--engine", engine, *files, "--json")
+    assert (code, err) == (0, "")
+    counts = json.loads(out)["results"][0]["counts"]
+    found = json.loads((tmp_path / "b.json").read_text(), parse_constant=lambda name: pytest.fail(name))
+    assert (found["completed"], found["failed"]) == (counts["completed"], counts["rejected"])
+    assert found["mean_itl_ms"] == 0.0
+    assert found["itls"] == [[]] * counts["submitted"]
+    events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+    assert sum(e["name"].startswith("request ") for e in events) == counts["completed"]
+
+
 @pytest.mark.parametrize("option", ["--trace", "--save-bench", "--requests", "--figures"])
 def test_a_place_that_cannot_be_written_is_one_line_before_anything_runs(
     call: Any, tmp_path: Path, option: str, monkeypatch: pytest.MonkeyPatch

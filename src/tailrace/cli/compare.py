@@ -154,7 +154,7 @@ def _explain(document: dict[str, Any]) -> None:
     if rejected:
         kv = document["engine"]["kv_tokens"]
         print(f"rejected: {rejected:,.0f} requests need more KV than the {kv:,} tokens there are")
-    if len(results) > 1 and not any(r["queueing"] for r in results):
+    if len(results) > 1 and facts.quiet(results):
         print("nobody waited a millisecond: the policy cannot matter here; try --rate-scale")
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from .values import duration, lookup, number, plain
 
-__all__ = ["MEANING", "extremes", "join", "load_notes", "peak", "share_reading", "starved", "workload_line"]
+__all__ = ["MEANING", "extremes", "join", "load_notes", "peak", "quiet", "share_reading", "starved", "workload_line"]
 
 MEANING: Final = {
     "OVERLOADED": (
@@ -46,8 +46,8 @@ def load_notes(document: Mapping[str, Any]) -> list[str]:
     """What load, missing requests, or the lack of a queue mean for the numbers; often nothing."""
     results = document["results"]
     notes = []
-    if results and not any(r.get("queueing", True) for r in results):
-        waits = [lookup(r, ("metrics", "wait_s", "max")) or 0.0 for r in results]
+    if quiet(results):
+        waits = [lookup(r, ("metrics", "wait_s", "max")) for r in results]
         notes.append(f"No queueing: policy cannot matter (the longest wait of all is {duration(max(waits))}).")
     for state, meaning in MEANING.items():
         labels = [_label(r) for r in results if r.get("load_state") == state]
@@ -63,6 +63,12 @@ def load_notes(document: Mapping[str, Any]) -> list[str]:
                 "others did not reach, which can make them look shorter."
             )
     return notes
+
+
+def quiet(results: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether requests started under every policy, and nobody waited under any."""
+    waits = [lookup(r, ("metrics", "wait_s", "max")) for r in results]
+    return bool(results) and None not in waits and not any(r.get("queueing", True) for r in results)
 
 
 def starved(result: Mapping[str, Any]) -> str:
