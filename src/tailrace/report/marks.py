@@ -70,7 +70,7 @@ def label_ends(axes: Any, ends: Sequence[tuple[str, Style, float, float]]) -> No
 
 def log_axis(axis: Any, values: Sequence[float], floor: float) -> None:
     """A log scale in plain seconds that holds ``values``; those under ``floor`` lie on it."""
-    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+    from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
     known = [max(v, floor) for v in values if v is not None and math.isfinite(v)]
     low, high = math.log10(min(known)), math.log10(max(known))
@@ -80,7 +80,8 @@ def log_axis(axis: Any, values: Sequence[float], floor: float) -> None:
     steps = (1, 2, 5) if high - low < 2 else (1,)
     ticks = [s * d for d in decades for s in steps if low <= math.log10(s * d) <= high]
     if len(ticks) < 2:
-        ticks = [float(f"{t:.3g}") for t in np.geomspace(10**low, 10**high, 5)][1:-1]
+        round_ones = MaxNLocator(4).tick_values(10**low, 10**high)
+        ticks = [float(t) for t in round_ones if 10**low <= t <= 10**high]
     if axis.axis_name == "y":
         axis.axes.set_yscale("log")
         axis.axes.set_ylim(10**low, 10**high)
