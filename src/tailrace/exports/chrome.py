@@ -51,8 +51,8 @@ def events(watched: Watched) -> Iterator[dict[str, Any]]:
     """Names first, then everything in order of time; a slice comes before those inside it."""
     spans, lanes = _requests(watched)
     yield from _names(watched, lanes)
-    timed = [*_steps(watched), *spans]
-    timed.sort(key=lambda event: (event["ts"], -event.get("dur", 0)))
+    spans.sort(key=lambda event: (event["ts"], -event["dur"]))
+    timed = heapq.merge(_steps(watched), _counters(watched), spans, key=lambda event: event["ts"])
     for event in timed:
         event["ts"] = event["ts"] / 1000
         if "dur" in event:
@@ -83,11 +83,15 @@ def _slice(pid: int, tid: int, name: str, begin_s: float, end_s: float, **args: 
 
 
 def _steps(watched: Watched) -> Iterator[dict[str, Any]]:
-    block = watched.result.meta["rules"]["block_tokens"]
     for i, s in enumerate(watched.steps):
         args = {"step": i, "prefill_tokens": s.prefill_tokens, "decode_tokens": s.decode_tokens, "requests": s.seqs}
         kind = "mixed" if s.prefill_tokens and s.decode_tokens else "prefill" if s.prefill_tokens else "decode"
         yield _slice(ENGINE, 1, kind, s.begin_s, s.end_s, **args, preempted=s.preempted)
+
+
+def _counters(watched: Watched) -> Iterator[dict[str, Any]]:
+    block = watched.result.meta["rules"]["block_tokens"]
+    for s in watched.steps:
         for name, value in (("waiting", s.waiting), ("running", s.running), ("KV tokens", s.used_blocks * block)):
             yield {"ph": "C", "pid": ENGINE, "tid": 0, "name": name, "ts": _ns(s.end_s), "args": {name: value}}
 

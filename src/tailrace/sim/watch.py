@@ -78,7 +78,7 @@ class _Watcher:
         self.total_blocks, self.free_blocks = int(e.core.total_blocks[0]), e.core.free_blocks
         counters = run.records.counters
         self.count = {name: counters[name] for name in ("steps", "prefill_tokens", "decode_tokens")}
-        self.begun, self.tokens = 0, (0, 0)
+        self.begun, self.tokens, self.last_end_s = 0, (0, 0), 0.0
         self.under_way: deque[tuple[Step, I8, I8]] = deque()
         self.steps: list[Step] = []
         self.rows: list[I8] = []
@@ -105,7 +105,8 @@ class _Watcher:
         totals = int(self.count["prefill_tokens"][0]), int(self.count["decode_tokens"][0])
         prefill, decode = totals[0] - self.tokens[0], totals[1] - self.tokens[1]
         self.begun, self.tokens = self.begun + 1, totals
-        step = Step(end - seconds, end, prefill, decode, count, 0, 0, 0, len(evicted))
+        begin, self.last_end_s = max(end - seconds, self.last_end_s), end  # rounded, it could lie before
+        step = Step(begin, end, prefill, decode, count, 0, 0, 0, len(evicted))
         for row in evicted:
             self._close(int(row), step.begin_s)
         for row in rows[self.open[rows] < 0]:
