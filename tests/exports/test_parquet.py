@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 
 from tailrace.exports.parquet import COLUMNS, write_requests
+from tailrace.sim.instance import DRAINED
 
-from .watched_runs import N, watched
+from .watched_runs import N, instance, watched
 
 
 def test_rows_names_and_nulls(tmp_path: Path) -> None:
@@ -43,3 +45,15 @@ def test_the_schema_describes_its_columns(tmp_path: Path) -> None:
     write_requests(str(path), [("srpt", watched().result)])
     for field in pq.read_schema(path):
         assert field.metadata[b"description"].decode() == COLUMNS[field.name]
+
+
+def test_sessions_are_numbers_and_none_is_null(tmp_path: Path) -> None:
+    run = instance()
+    session = np.arange(N) // 2
+    session[0] = -1
+    run.workload = copy.copy(run.workload)
+    object.__setattr__(run.workload, "session", session)
+    assert run.advance() == DRAINED
+    path = tmp_path / "r.parquet"
+    write_requests(str(path), [("srpt", run.result())])
+    assert pq.read_table(path)["session"].to_pylist() == [None, *session[1:].tolist()]
