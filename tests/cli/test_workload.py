@@ -37,7 +37,7 @@ def test_made_files_give_the_workload_back(workload: Any, name: str) -> None:
     assert classes[0] == classes[1]
 
 
-def test_make_json_limit_rate_and_what_is_not_kept(workload: Any, tmp_path: Path) -> None:
+def test_make_json_limit_rate_and_the_prefix(workload: Any, tmp_path: Path) -> None:
     call = ("make", "qba:prefix_groups=2,prefix_tokens=16", "--out", "w.csv", "--limit", "50", "--rate-scale", "2")
     found = json.loads(workload(*call, "--json").out)
     assert (found["path"], found["requests"], found["workload"]) == ("w.csv", 50, "qba")
@@ -46,8 +46,8 @@ def test_make_json_limit_rate_and_what_is_not_kept(workload: Any, tmp_path: Path
     assert back.arrival_s.tolist() == (made.arrival_s / 2).tolist()
     assert found["description"]["rate_factor"] == 2
     # Whatever the format keeps, the answer says what it does not.
-    assert found["not_kept"] == ([] if back.prefix is not None else ["prefix"])
-    assert ("not kept in the file: prefix" in workload(*call).err) == (back.prefix is None)
+    assert back.prefix is not None
+    assert workload(*call).err == ""
 
 
 def test_same_seed_same_bytes(workload: Any, tmp_path: Path) -> None:

@@ -47,7 +47,6 @@ def make(asked: Asked, out: str, as_json: bool) -> None:
     """Write the workload to ``out`` and say what it holds."""
     workload = asked.load()
     workloads.write(workload, out)
-    lost = _lost(workload, out)
     if as_json:
         print_json(
             {
@@ -55,7 +54,6 @@ def make(asked: Asked, out: str, as_json: bool) -> None:
                 "bytes": Path(out).stat().st_size,
                 "requests": len(workload),
                 "digest": workload.digest(),
-                "not_kept": lost,
                 "workload": workload.name,
                 "description": workload.description,
             }
@@ -64,20 +62,6 @@ def make(asked: Asked, out: str, as_json: bool) -> None:
     print(f"{out}: {len(workload):,} requests, {_span(workload.span_s)}, {_number(workload.rate_rps)} requests/s")
     for note in workload.description.get("notes", ()):
         print(note)
-    if lost:
-        print(f"not kept in the file: {', '.join(lost)}", file=sys.stderr)
-
-
-def _lost(workload: Workload, out: str) -> list[str]:
-    """What the file does not give back."""
-    session = getattr(workload, "session", None)
-    held = {"prefix": workload.prefix is not None, "session": session is not None and bool((session >= 0).any())}
-    if not any(held.values()):
-        return []
-    back = workloads.load(out, format="canonical")
-    found = getattr(back, "session", None)
-    kept = {"prefix": back.prefix is not None, "session": found is not None and bool((found >= 0).any())}
-    return [field for field, there in held.items() if there and not kept[field]]
 
 
 def inspect(asked: Asked, plot: str, as_json: bool) -> None:

@@ -207,7 +207,7 @@ class Instance:
         requests = metrics.Requests(
             **columns_,
             output_tokens=np.array(w.output_tokens),
-            session=np.array(getattr(w, "session", np.full(n, -1)), dtype=np.int64),
+            session=w.session,
             alone_s=alone_s(w.prompt_tokens, w.output_tokens, self.config.token_budget, self.rules, self.latency),
             true_class=np.array(w.true_class),
             group=self.buffers.rows["group"][:n].copy(),

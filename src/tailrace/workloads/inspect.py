@@ -152,8 +152,8 @@ def _group(w: Workload, among: Any, name: str, weight: float | None) -> dict[str
 
 def _sessions(w: Workload) -> dict[str, Any] | None:
     """Conversations of several requests, where the trace tells them; below 0 is none."""
-    session = getattr(w, "session", None)
-    if session is None or not (session >= 0).any():
+    session = w.session
+    if not (session >= 0).any():
         return None
     _, turns = np.unique(session[session >= 0], return_counts=True)
     inside = int(np.count_nonzero(session >= 0))
