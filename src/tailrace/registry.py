@@ -27,6 +27,8 @@ class Registry:
         self.kind, self.builtin, self.group = kind, builtin, group
         self.prepare = prepare
         self._classes: dict[str, type] = {}
+        self._imported: dict[str, type] = {}
+        """By ``module:Class``; such a class need not be what it was taken for, so it is no name."""
         self._loaded = False
 
     def add(self, name: str, cls: type) -> None:
@@ -43,8 +45,10 @@ class Registry:
     def get(self, name: str) -> Any:
         """The class called ``name``. Raises UserError with the nearest name."""
         self._load()
-        if ":" in name and name not in self._classes:
-            self._classes[name] = self._import(name)
+        if ":" in name:
+            if name not in self._imported:
+                self._imported[name] = self._import(name)
+            return self._imported[name]
         if name not in self._classes:
             hint = nearest(name, self._classes)
             if Path(f"{name}.py").exists():

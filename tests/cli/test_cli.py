@@ -126,6 +126,13 @@ def test_policies_lists_everything(tailrace: Any) -> None:
     assert "llama-3-8b-a100-derived" in shown
 
 
+def test_what_is_no_policy_is_not_listed(tailrace: Any) -> None:
+    assert tailrace("simulate", *SMALL, "--policy", "json:JSONDecoder").code == 2
+    listed = tailrace("policies", "--json")
+    assert listed.code == 0
+    assert "JSONDecoder" not in listed.out
+
+
 MISTAKES = [
     (["simulate", *SMALL, "--policy", "qbb"], "unknown policy 'qbb' (did you mean 'qba'?)"),
     (["simulate", *SMALL, "--policy", "qba:kk=3"], "unknown parameter 'kk' (did you mean 'k'?)"),
