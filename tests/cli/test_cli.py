@@ -103,10 +103,11 @@ def test_a_misspelt_hook_and_a_file_without_its_class(tailrace: Any, tmp_path: P
 
 
 def test_what_the_table_does_not_say_is_said_below(tailrace: Any) -> None:
-    shown = tailrace("compare", "qba:requests=100", "--engine", "vllm_v1:kv_tokens=64", "--jobs", "1", "--report", "")
+    small = ("--policies", "fcfs,psf", "--jobs", "1", "--report", "")
+    shown = tailrace("compare", "qba:requests=100", "--engine", "vllm_v1:kv_tokens=64", *small)
     assert "rejected: 100 requests need more KV than the 64 tokens there are" in shown.out
     assert "cannot matter" not in shown.out
-    calm = ("compare", "deterministic:gap_s=5,requests=20", "--policies", "fcfs,psf", "--jobs", "1", "--report", "")
+    calm = ("compare", "deterministic:gap_s=5,requests=20", *small)
     assert "the policy cannot matter here" in tailrace(*calm).out
     shown = tailrace(*calm, "--seeds", "3")
     assert "one seed run: nothing in this trace" in shown.err
