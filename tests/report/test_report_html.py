@@ -108,7 +108,7 @@ def test_several_seeds_show_intervals() -> None:
     text = page(doc, [("fcfs", run()), ("fcfs", run(seed=2)), ("qba", run())], "c", "v")
     assert "<small>4.50 to 5.50</small>" in text
     assert "0 to 2 (means)" in text
-    assert "Curves and timelines show the first seed alone" in text
+    assert "Curves, their marks and timelines show the first seed alone" in text
 
 
 def test_load_is_explained() -> None:
@@ -117,9 +117,36 @@ def test_load_is_explained() -> None:
     text = page(doc, [], "c", "v")
     assert "a: OVERLOADED. That means more work arrived than the engine serves" in text
     assert "b: starves 12 requests: they waited over twice as long" in text
+    assert "first come, first served (2 × 20.0 s), the longest 90.0 s" in text
     assert "a: starves" not in text
     assert "No queueing" not in text
     assert "No queueing: policy cannot matter" in page(document(result("b", 1e-5)), [], "c", "v")
+
+
+def test_means_over_seeds_are_not_set_against_each_other() -> None:
+    """Twice the mean of one may exceed the mean of the other."""
+    starved = {"requests": 2.5, "share": 0.1, "longest_wait_s": 30.0, "fcfs_longest_wait_s": 20.0}
+    doc = document(result("a", 1.0, starvation=starved))
+    doc["results"][0]["counts"]["by_seed"] = {"completed": [10, 10]}
+    text = page(doc, [], "c", "v")
+    assert "a: starves 2.50 requests a seed on average" in text
+    assert "20.0 s" not in text[: text.index("<main>")]
+
+
+def test_a_reader_learns_what_policies_do_and_what_they_are_told() -> None:
+    doc = document(result("fcfs", 1.0), result("qba", 2.0), result("mine", 2.0))
+    doc["results"][1]["predictions"] = "oracle"
+    text = page(doc, [], "c", "v")
+    assert "<dt>fcfs</dt><dd>First come, first served:" in text
+    assert "<dt>mine</dt><dd>a policy of your own</dd>" in text
+    assert "qba is told the true output lengths (oracle): an upper bound" in text
+
+
+def test_an_overload_says_when_it_ended() -> None:
+    doc = document(result("a", 1.0, load_state="OVERLOADED", engine={"makespan_s": 1150.0}), result("b", 1.0))
+    doc["workload"]["span_s"] = 735.0
+    text = page(doc, [], "c", "v")
+    assert "Requests arrived over 735 s; the last of them finished after 1,150 s under a." in text
 
 
 def test_page_of_runs_in_which_nothing_happened() -> None:

@@ -10,7 +10,17 @@ from rich.console import Console
 from rich.table import Table
 
 from tailrace.report import comparison, markdown, note, single
-from tailrace.report.values import COMPARISON, Cell, duration, grid, mark_best, number, plain, time_unit
+from tailrace.report.values import (
+    COMPARISON,
+    Cell,
+    difference_cell,
+    duration,
+    grid,
+    mark_best,
+    number,
+    plain,
+    time_unit,
+)
 
 from .report_documents import document, metrics, result
 
@@ -172,3 +182,14 @@ def test_importing_the_package_reads_no_drawing_library() -> None:
 
 def test_metrics_helper_matches_the_document() -> None:
     assert metrics(1.0)["wait_s"]["p99"] == 5.0
+
+
+def test_a_difference_is_marked_only_where_it_is_sure() -> None:
+    def marks(ends: list[float] | None, better: int) -> tuple[bool, bool]:
+        cell = difference_cell({"difference": 5.0, "ci": ends}, better, 1.0)
+        return cell.best, cell.worse
+
+    assert marks([4.0, 6.0], -1) == (False, True)
+    assert marks([4.0, 6.0], 1) == (True, False)
+    assert marks([-1.0, 6.0], -1) == (False, False)
+    assert marks(None, -1) == (False, False)

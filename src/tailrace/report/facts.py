@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from .style import ORACLES
 from .values import duration, lookup, number, plain
 
 __all__ = ["MEANING", "extremes", "join", "load_notes", "peak", "quiet", "share_reading", "starved", "workload_line"]
@@ -54,7 +55,11 @@ def load_notes(document: Mapping[str, Any]) -> list[str]:
         if labels:
             who = "All policies" if len(labels) == len(results) > 1 else join(labels)
             notes.append(f"{who}: {state}. That means {meaning}.")
-    notes += [f"{_label(r)}: {text}." for r in results if (text := starved(r))]
+    notes += _ends(document) + [f"{_label(r)}: {text}." for r in results if (text := starved(r))]
+    told = [_label(r) for r in results if r["policy"] in ORACLES and r.get("predictions") == "oracle"]
+    if told:
+        verb = "is" if len(told) == 1 else "are"
+        notes.append(f"{join(told)} {verb} told the true output lengths (oracle): an upper bound, not to be had live.")
     for r in results:
         done, sent = lookup(r, ("counts", "completed")), lookup(r, ("counts", "submitted"))
         if sent and done is not None and done < sent:
@@ -63,6 +68,17 @@ def load_notes(document: Mapping[str, Any]) -> list[str]:
                 "others did not reach, which can make them look shorter."
             )
     return notes
+
+
+def _ends(document: Mapping[str, Any]) -> list[str]:
+    """By how much an engine that did not keep up ended after the last arrival."""
+    late = [r for r in document["results"] if r.get("load_state") == "OVERLOADED"]
+    took = {_label(r): lookup(r, ("engine", "makespan_s")) for r in late}
+    span, known = (document.get("workload") or {}).get("span_s"), {k: v for k, v in took.items() if v}
+    if not span or not known:
+        return []
+    ends = join([f"{duration(seconds)} under {label}" for label, seconds in known.items()])
+    return [f"Requests arrived over {duration(span)}; the last of them finished after {ends}."]
 
 
 def quiet(results: Sequence[Mapping[str, Any]]) -> bool:
@@ -76,11 +92,15 @@ def starved(result: Mapping[str, Any]) -> str:
     found = result.get("starvation") or {}
     if not found.get("requests"):
         return ""
-    count = found["requests"]
-    shown = f"{count:,.0f}" if float(count).is_integer() else f"on average {number(count)}"
+    if (result.get("counts") or {}).get("by_seed"):  # each of these is a mean over seeds, and no longest is twice it
+        return (
+            f"starves {number(found['requests'])} requests a seed on average: they waited over twice as long as "
+            "anybody would have, first come, first served"
+        )
     return (
-        f"starves {shown} requests: they waited over twice as long as anybody would first come, "
-        f"first served ({duration(found['fcfs_longest_wait_s'])}), the longest {duration(found['longest_wait_s'])}"
+        f"starves {found['requests']:,.0f} requests: they waited over twice as long as anybody would have, first "
+        f"come, first served (2 × {duration(found['fcfs_longest_wait_s'])}), the longest "
+        f"{duration(found['longest_wait_s'])}"
     )
 
 

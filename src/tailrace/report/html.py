@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Mapping, Sequence
 from importlib import resources
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import UserError
 from ..files import write_atomically
+from ..registry import POLICIES
 from . import facts, sections
 from .lines import engine_line, note, predictions_line, seeds_line
 from .values import comparison, grid
@@ -78,6 +80,14 @@ def page(document: Mapping[str, Any], runs: Sequence[tuple[str, Result]], comman
     )
 
 
+def _what_it_does(policy: str) -> str:
+    """The first paragraph of the policy's own text; nothing of one that is not registered here."""
+    if policy not in POLICIES.names():
+        return "a policy of your own"
+    text = inspect.cleandoc(POLICIES.get(policy).__doc__ or "")
+    return " ".join(text.partition("\n\n")[0].split())
+
+
 def _what_ran(document: Mapping[str, Any], version: str) -> list[tuple[str, str]]:
     latency = (document.get("engine") or {}).get("latency") or {}
     return [
@@ -85,7 +95,7 @@ def _what_ran(document: Mapping[str, Any], version: str) -> list[tuple[str, str]
         ("Engine", engine_line(document)),
         ("Latency model", ": ".join(str(latency[key]) for key in ("name", "summary") if latency.get(key))),
         ("Predictions", predictions_line(document)),
-        ("Policies", ", ".join(sections.label_of(r) for r in document["results"])),
+        *((sections.label_of(r), _what_it_does(r["policy"])) for r in document["results"]),
         ("Seeds", seeds_line(document).removeprefix("seeds ").removeprefix("seed ")),
         ("Version", f"tailrace {version}"),
     ]

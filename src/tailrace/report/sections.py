@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from .. import spec
+from ..workloads.workload import LONG_QUANTILE
 from .values import (
     METRICS,
     MISSING,
@@ -59,7 +61,8 @@ WASTE: Final = (
     Column("recompute tax", ("recompute_tax",), "share"),
 )
 BETTER: Final = (
-    "Mean over seeds of the difference, paired by seed, and its 95 % interval. Bold: better in all of the interval."
+    "Mean over seeds of the difference, paired by seed, and its 95 % interval; shares in percentage points. Green and "
+    "bold: better in all of the interval. Red: worse in all of it. One in twenty such intervals misses by chance."
 )
 
 
@@ -115,8 +118,16 @@ def by_class(document: Mapping[str, Any]) -> list[Section]:
         shown = [name for name in sizes if name in largest]
         left = len(sizes) - len(shown)
         remark = f"The {len(shown)} largest; {left:,} more are in the JSON output." if left else ""
+        if key in ("by_true_class", "by_predicted_class"):
+            remark = f"Long: an output above the {_cutoff(document)} quantile of all outputs."
         out.append(_grouped(document, key, title, shown, remark))
     return out
+
+
+def _cutoff(document: Mapping[str, Any]) -> str:
+    """The quantile above which an output is long, by the prediction setting."""
+    name, given = spec.parse(str(document["results"][0].get("predictions") or ""))
+    return given.get("quantile", f"{LONG_QUANTILE:g}") if name == "label" else f"{LONG_QUANTILE:g}"
 
 
 def _grouped(document: Mapping[str, Any], key: str, title: str, shown: Sequence[str], remark: str) -> Section:

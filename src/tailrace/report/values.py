@@ -77,6 +77,8 @@ class Cell:
     """95 % over seeds."""
     interval_text: str = ""
     best: bool = False
+    worse: bool = False
+    """Surely worse than what it is compared with; only of differences."""
     by_seed: tuple[float | None, ...] = ()
     """A value a seed, where there are several."""
 
@@ -237,15 +239,16 @@ def _unit(records: Sequence[Mapping[str, Any]], columns: Sequence[Column], colum
 
 
 def difference_cell(pair: Mapping[str, Any], better: int, factor: float) -> Cell:
-    """A paired difference with its sign; marked if its whole interval is on the better side."""
+    """A paired difference with its sign; marked if its whole interval is on one side."""
     value, ends = pair.get("difference"), pair.get("ci")
     if value is None:
         return Cell(MISSING, None)
     text = f"{number(ends[0] * factor)} to {number(ends[1] * factor)}" if ends else ""
     good = ends is not None and min(better * end for end in ends) > 0
+    bad = ends is not None and max(better * end for end in ends) < 0
     shown = number(value * factor)
     sign = "+" if value > 0 and not shown.startswith("<") else ""
-    return Cell(sign + shown, float(value), None, text, good)
+    return Cell(sign + shown, float(value), None, text, good, worse=bad)
 
 
 def _cell(record: Mapping[str, Any], column: Column, factor: float) -> Cell:
