@@ -32,6 +32,8 @@ def test_alternatives_are_multiplied_out() -> None:
     ]
     assert expand("qba:k=5|5|5.0,fcfs,fcfs,qba") == ["qba:k=5", "fcfs"]  # the default is a setting like any other
     assert len(expand(study.DEFAULT)) == 24
+    named = "tailrace.policies.quota:QBA"
+    assert expand(f"{named}:k=2|3,window=9,{named}") == [f"{named}:k=2,window=9", f"{named}:k=3,window=9", named]
     many = "|".join(map(str, range(1, 200)))
     with pytest.raises(UserError, match="more than 10,000 settings"):
         expand(f"qba:k={many},window={many}")

@@ -1,4 +1,4 @@
-"""Verbs and their options. Each verb imports what it needs, so ``--help`` stays quick."""
+"""Verbs. Each imports what it needs, so ``--help`` stays quick."""
 
 from __future__ import annotations
 
@@ -9,6 +9,21 @@ import typer
 
 from .. import __version__
 from . import workload as workload_verb
+from .options import (
+    Bench,
+    Engine,
+    Figures,
+    Format,
+    Jobs,
+    Json,
+    Latency,
+    Limit,
+    NoCache,
+    Predictions,
+    RateScale,
+    Requests,
+    WorkloadArg,
+)
 
 __all__ = ["app"]
 
@@ -23,34 +38,6 @@ app = typer.Typer(
 )
 
 app.add_typer(workload_verb.app, name="workload")
-
-WorkloadArg = Annotated[
-    str,
-    typer.Argument(metavar="WORKLOAD", help="A trace file, or a generator: name:key=value,… (see `tailrace policies`)"),
-]
-Engine = Annotated[
-    str,
-    typer.Option(
-        help="Engine preset with settings, vllm_v1:token_budget=512,max_seqs=128, or a TOML, YAML or JSON file of them"
-    ),
-]
-Latency = Annotated[
-    str, typer.Option(help="Latency model or preset, e.g. llama-3-8b-a100-derived; default: the engine's")
-]
-Predictions = Annotated[
-    str, typer.Option(help="What policies are told: oracle, none, label:eps_sl=0.05,eps_ls=0, noise:cv=0.5")
-]
-Limit = Annotated[int, typer.Option(help="Only the first so many requests; 0 = all", min=0)]
-RateScale = Annotated[float, typer.Option(help="Multiply the arrival rate")]
-Format = Annotated[str, typer.Option(help="NAME or NAME:key=value,… of the trace's format; default: by its content")]
-Jobs = Annotated[int, typer.Option(help="Processes; 0 = one a core", min=0)]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else")]
-NoCache = Annotated[bool, typer.Option("--no-cache", help="Run again even if the result is known")]
-Requests = Annotated[str, typer.Option(help="Write per-request results to this Parquet file")]
-Bench = Annotated[
-    str, typer.Option(help="Write a result as `vllm bench serve --save-detailed` does; of several policies one each")
-]
-Figures = Annotated[str, typer.Option(help="Write every figure of the report to this folder, as PNG and SVG")]
 
 
 def _version(wanted: bool) -> None:

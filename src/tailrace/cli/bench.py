@@ -21,7 +21,7 @@ from ..hooks import Policy, policy
 from ..params import P
 from ..sim.run import Instance
 from ..studies import runs
-from .console import console
+from .console import console, print_json
 
 __all__ = ["run"]
 
@@ -133,7 +133,7 @@ def run(trace: str, quick: bool, as_json: bool) -> None:
     memory = _memory(100_000 if quick else 1_000_000)
     document = {"simulator": engine_runs + growth + [memory], "queue": queues}
     if as_json:
-        print(json.dumps(document, indent=2))
+        print_json(document)
         return
     _print(document, growth)
 

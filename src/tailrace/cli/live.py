@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import sys
 from dataclasses import replace
 from typing import Any
@@ -14,7 +13,7 @@ from rich.table import Table
 from .. import spec
 from ..errors import UserError
 from ..studies import live
-from .console import console
+from .console import console, print_json
 
 __all__ = ["run"]
 
@@ -41,7 +40,7 @@ def run(policies: str, seed: int, pairs: int, as_json: bool) -> None:
             rows += live.rows(burst, name, found[name])
         claims = live.claims(burst, found)
     if as_json:
-        print(json.dumps({"study": "live", "rows": rows, "claims": claims}, indent=2))
+        print_json({"study": "live", "rows": rows, "claims": claims})
     else:
         _print(rows, claims, settings)
     if not all(claim["holds"] for claim in claims):

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.util
-import json
 import os
 
 from rich.table import Table
 
 from ..errors import UserError
 from ..studies import overhead
-from .console import console
+from .console import console, print_json
 
 __all__ = ["run"]
 
@@ -27,7 +26,7 @@ def run(quick: bool, as_json: bool) -> None:
     pairs = PAIRS // 10 if quick else PAIRS
     found = [overhead.measure(name, *crowd, pairs) for name in POLICIES for crowd in overhead.CROWDS]
     if as_json:
-        print(json.dumps({"scheduler": [dataclasses.asdict(one) for one in found]}, indent=2))
+        print_json({"scheduler": [dataclasses.asdict(one) for one in found]})
         return
     table = Table("policy", "running", "waiting", "pairs", "stock µs", "policy µs", "median ratio", "quartiles")
     for o in found:

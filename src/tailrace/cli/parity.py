@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.util
-import json
 import os
 import sys
 import time
@@ -20,7 +19,7 @@ from ..registry import POLICIES
 from ..studies import outcomes, parity
 from ..vllm_plugin import TESTED
 from ..vllm_plugin.offline import version
-from .console import console
+from .console import console, print_json
 
 __all__ = ["Options", "run"]
 
@@ -49,7 +48,7 @@ def run(options: Options) -> None:
     if options.table:
         _write(options)
     if options.as_json:
-        print(json.dumps({"results": [dataclasses.asdict(outcome) for outcome in found]}, indent=2))
+        print_json({"results": [dataclasses.asdict(outcome) for outcome in found]})
     else:
         _print(found)
     if any(outcome.mismatched_steps for outcome in found):

@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.table import Table
 
-from ..report import front
+from ..report import front, saving
 from ..report.values import duration, number
 from ..studies import objective, runs
 from ..studies import tune as study
@@ -36,7 +36,7 @@ def run(job: runs.Job, options: Options) -> None:
     """Print the settings, the front first, and the one to start with."""
     objectives = objective.parse(options.objective)
     if options.plot:
-        front.kind_of(options.plot)  # before the long part
+        saving.check_suffix(options.plot)  # before the long part
     total = len(study.expand(options.policies)) * options.seeds
     with progress(total, quiet=options.as_json) as done:
         tuned = study.tune(job, options.policies, objectives, range(options.seeds), options.jobs, options.cache, done)

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from .options import Format, Json, Limit, RateScale, WorkloadArg
+
 __all__ = ["app"]
 
 app = typer.Typer(
@@ -14,23 +16,12 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-Spec = Annotated[
-    str,
-    typer.Argument(
-        metavar="WORKLOAD",
-        help="A trace file, a generator: name:key=value,… (see `tailrace policies`), or a TOML, YAML or JSON file",
-    ),
-]
 Seed = Annotated[int | None, typer.Option(help="Seed of the generator; default: the workload's own, else 0", min=0)]
-Limit = Annotated[int, typer.Option(help="Only the first so many requests; 0 = all", min=0)]
-RateScale = Annotated[float, typer.Option(help="Multiply the arrival rate")]
-Format = Annotated[str, typer.Option(help="Format of the trace; found from its content by default")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else")]
 
 
 @app.command()
 def make(
-    workload: Spec,
+    workload: WorkloadArg,
     out: Annotated[str, typer.Option(help="File to write, .csv or .parquet")],
     seed: Seed = None,
     limit: Limit = 0,
@@ -46,7 +37,7 @@ def make(
 
 @app.command()
 def inspect(
-    workload: Spec,
+    workload: WorkloadArg,
     plot: Annotated[
         str, typer.Option(help="Draw the lengths' distribution and density to this .png or .svg file")
     ] = "",

@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ..errors import UserError
-from ..files import write_atomically
+from . import saving
 from .marks import log_axis
-from .svg import INK, PIXELS, Canvas, clean, drawing
+from .svg import INK, Canvas, clean, drawing
 
 if TYPE_CHECKING:
     from ..workloads.workload import Workload
 
-__all__ = ["SUFFIXES", "density", "write_plot"]
+__all__ = ["density", "write_plot"]
 
-SUFFIXES: Final = (".png", ".svg")
 WIDTH, HEIGHT = 1000.0, 640.0
 KINDS: Final = (("prompt", "#0072B2"), ("output", "#D55E00"))
 """Field and colour: two of Okabe and Ito's, apart for the colour-blind."""
@@ -25,8 +23,6 @@ MARKS: Final[dict[str, Any]] = {"mean": "solid", "P50": (0, (6, 2)), "P95": (0, 
 BINS: Final = 64
 POINTS: Final = 2000
 """Steps of a distribution function; more cannot be seen."""
-SCALE: Final = 2
-"""Pixels of a PNG a pixel of the figure: sharp where screens are."""
 
 
 def write_plot(workload: Workload, path: str | Path) -> Path:
@@ -34,17 +30,9 @@ def write_plot(workload: Workload, path: str | Path) -> Path:
 
     Raises UserError for another suffix, without matplotlib, or where the file cannot be written.
     """
-    suffix = Path(path).suffix.lower()
-    if suffix not in SUFFIXES:
-        raise UserError(f"{path}: a plot is written as {' or '.join(SUFFIXES)}; end the name with one of them")
+    saving.check_suffix(path)
     with drawing("lengths"):
-        figure = _figure(workload)
-        metadata: dict[str, Any] = {"Date": None} if suffix == ".svg" else {"Software": None}
-
-        def save(name: str) -> None:
-            figure.savefig(name, format=suffix[1:], dpi=SCALE * PIXELS, facecolor="white", metadata=metadata)
-
-        return write_atomically(path, save)
+        return saving.write(_figure(workload), path)
 
 
 def density(tokens: Any) -> tuple[Any, Any]:

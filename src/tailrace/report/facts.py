@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from .style import ORACLES
+from .style import is_oracle
 from .values import duration, lookup, number, plain
 
 __all__ = ["MEANING", "extremes", "join", "load_notes", "peak", "quiet", "share_reading", "starved", "workload_line"]
@@ -56,7 +56,7 @@ def load_notes(document: Mapping[str, Any]) -> list[str]:
             who = "All policies" if len(labels) == len(results) > 1 else join(labels)
             notes.append(f"{who}: {state}. That means {meaning}.")
     notes += _ends(document) + [f"{_label(r)}: {text}." for r in results if (text := starved(r))]
-    told = [_label(r) for r in results if r["policy"] in ORACLES and r.get("predictions") == "oracle"]
+    told = [_label(r) for r in results if is_oracle(r["policy"], r.get("predictions"))]
     if told:
         verb = "is" if len(told) == 1 else "are"
         notes.append(f"{join(told)} {verb} told the true output lengths (oracle): an upper bound, not to be had live.")

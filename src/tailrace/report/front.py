@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ..errors import UserError
-from ..files import write_atomically
+from . import saving
 from .marks import label_width, log_axis, spread
 from .style import Style, styles
 from .svg import INK, Canvas, clean, drawing
 
-__all__ = ["draw", "kind_of", "write"]
+__all__ = ["draw", "write"]
 
 WIDTH, HEIGHT = 900.0, 560.0
 Record = Mapping[str, Any]
@@ -23,23 +22,10 @@ FLOOR: Final = 1e-4
 LINE: Final = 15.0
 
 
-def kind_of(path: str) -> str:
-    """``png`` or ``svg``, by the suffix. Raises UserError for another."""
-    kind = path.rpartition(".")[2].lower()
-    if kind not in ("png", "svg"):
-        raise UserError(f"{path}: a figure is written as .png or .svg; end the name with one of them")
-    return kind
-
-
 def write(document: Record, path: str) -> None:
-    """The figure as a file that stands alone, of the kind that its suffix says. Raises UserError."""
-    kind = kind_of(path)
+    """The figure as a file, PNG or SVG by its suffix. Raises UserError."""
     with drawing("front"):
-        canvas = draw(document)
-        metadata: dict[str, Any] = {"Date": None} if kind == "svg" else {"Software": None}
-        write_atomically(
-            path, lambda name: canvas.figure.savefig(name, format=kind, dpi=144, facecolor="white", metadata=metadata)
-        )
+        saving.write(draw(document).figure, path)
 
 
 def draw(document: Record) -> Canvas:

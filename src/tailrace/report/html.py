@@ -14,6 +14,7 @@ from ..files import write_atomically
 from ..registry import POLICIES
 from . import facts, sections
 from .lines import engine_line, note, predictions_line, seeds_line
+from .style import is_oracle
 from .values import comparison, grid
 
 if TYPE_CHECKING:
@@ -51,7 +52,6 @@ def page(document: Mapping[str, Any], runs: Sequence[tuple[str, Result]], comman
     except ImportError:
         raise UserError("the report needs extra packages: pip install 'tailrace[report]'") from None
     from .figures import figures
-    from .style import ORACLES
 
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
@@ -66,7 +66,7 @@ def page(document: Mapping[str, Any], runs: Sequence[tuple[str, Result]], comman
         notes=facts.load_notes(document),
         comparison=grid(results, comparison(results)),
         labels=[sections.label_of(r) for r in results],
-        oracles=[r["policy"] in ORACLES and r.get("predictions") == "oracle" for r in results],
+        oracles=[is_oracle(r["policy"], r.get("predictions")) for r in results],
         note=note(document),
         figures=drawn,
         several_seeds=len(document.get("seeds") or []) > 1,

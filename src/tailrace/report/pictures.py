@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from .. import files
+from . import saving
 from .figures import Figure, figures
-from .svg import PIXELS, drawing
+from .svg import drawing
 
 if TYPE_CHECKING:
     from ..sim.run import Result
 
 __all__ = ["write_figures"]
 
-GROUND: Final = "#ffffff"
 TEXT: Final = "#1b1f24"
 
 
@@ -36,10 +36,10 @@ def write_figures(folder: str | Path, document: Mapping[str, Any], runs: Sequenc
 
 def standalone(figure: Figure) -> str:
     """The figure's SVG with a ground and a colour of its own."""
-    look = f'style="color:{TEXT};background:{GROUND}" '
+    look = f'style="color:{TEXT};background:{saving.GROUND}" '
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + figure.svg.replace("<svg ", f"<svg {look}", 1) + "\n"
 
 
 def _png(figure: Figure, path: str) -> None:
-    with drawing(figure.name), open(path, "wb") as file:
-        figure.canvas.figure.savefig(file, format="png", dpi=2 * PIXELS, facecolor=GROUND, metadata={"Software": None})
+    with drawing(figure.name):
+        saving.save(figure.canvas.figure, path, ".png")

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-__all__ = ["KNOWN", "ORACLES", "SPARE", "Style", "style_of", "styles"]
+__all__ = ["KNOWN", "ORACLES", "SPARE", "Style", "is_oracle", "style_of", "styles"]
 
 
 @dataclass(frozen=True)
@@ -68,10 +68,15 @@ ORACLES: Final = frozenset({"sjf", "srpt", "psf", "aa", "qba"})
 """Policies that act on predictions, and so are oracles when those are the truth."""
 
 
+def is_oracle(policy: str, predictions: str | None) -> bool:
+    """Whether the policy acted on true output lengths."""
+    return policy in ORACLES and predictions == "oracle"
+
+
 def style_of(policy: str, predictions: str = "") -> Style:
     """The style of ``policy`` on its own."""
     base = KNOWN.get(policy) or SPARE[_slot(policy)]
-    return dataclasses.replace(base, dashed=policy in ORACLES and predictions == "oracle")
+    return dataclasses.replace(base, dashed=is_oracle(policy, predictions))
 
 
 def styles(results: Iterable[Mapping[str, Any]]) -> dict[str, Style]:

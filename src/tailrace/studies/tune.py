@@ -78,9 +78,10 @@ def expand(text: str) -> list[str]:
     """
     out = []
     for item in spec.split_list(text):
-        head, _, _ = item.partition("=")
-        name, _, rest = (item, "", "") if "=" not in item else _split(item, head)
-        choices = [[(key, v.strip()) for v in value.split("|")] for key, value in spec.parse(f"x:{rest}")[1].items()]
+        head, equals, values = item.partition("=")  # a name may hold a colon: module:Class
+        name, _, key = head.rpartition(":") if equals else (item, "", "")
+        given = spec.parse(f"{name.replace(':', '.')}:{key}={values}")[1] if equals else {}
+        choices = [[(key, v.strip()) for v in value.split("|")] for key, value in given.items()]
         for key, value in itertools.chain(*choices):
             if not value:
                 raise UserError(f"{item!r}: {key} has an empty alternative; write {key}=1|2|3")
@@ -90,12 +91,6 @@ def expand(text: str) -> list[str]:
             raise UserError(f"{text!r} are more than {MOST_SETTINGS:,} settings; try fewer values")
     labels = [policy.label for policy in map(runs.parse_policy, out)]
     return [text for i, text in enumerate(out) if labels[i] not in labels[:i]]
-
-
-def _split(item: str, head: str) -> tuple[str, str, str]:
-    """``NAME``, ``:`` and the parameters of an item that has some; NAME may hold a colon."""
-    name, colon, key = head.rpartition(":")
-    return name, colon, key + item[len(head) :]
 
 
 def tune(
