@@ -53,17 +53,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 ENABLED: bool = not numba.config.DISABLE_JIT
 """False when ``NUMBA_DISABLE_JIT`` is set: everything below then runs as plain Python."""
 
-_KERNEL_PATHS: tuple[str, ...] = (
-    "_jit.py",
-    "_bound.py",
-    "table.py",
-    "rules.py",
-    "hooks.py",
-    "policies",
-    "schedule",
-    "latency",
-)
-_KERNEL_PATHS += ("sim/apply.py", "sim/instance.py", "sim/record.py")
+_KERNEL_PATHS: tuple[str, ...] = ("_jit.py", "_bound.py", "table.py", "rules.py", "hooks.py", "policies")
+_KERNEL_PATHS += ("schedule", "latency", "sim/apply.py", "sim/instance.py", "sim/record.py")
 _LEAN: dict[str, Any] = {"no_cfunc_wrapper": True, "no_cpython_wrapper": True}
 _implementations: dict[str, dict[type, Callable[..., Any]]] = {}
 _defaults: dict[str, Callable[..., Any]] = {}
