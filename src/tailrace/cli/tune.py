@@ -9,6 +9,7 @@ from typing import Any
 
 from rich.table import Table
 
+from .. import files
 from ..report import front, saving
 from ..report.values import duration, number
 from ..studies import objective, runs
@@ -37,6 +38,7 @@ def run(job: runs.Job, options: Options) -> None:
     objectives = objective.parse(options.objective)
     if options.plot:
         saving.check_suffix(options.plot)  # before the long part
+        files.check_place(options.plot)
     total = len(study.expand(options.policies)) * options.seeds
     with progress(total, quiet=options.as_json) as done:
         tuned = study.tune(job, options.policies, objectives, range(options.seeds), options.jobs, options.cache, done)

@@ -18,7 +18,7 @@ import numpy as np
 
 from .. import files
 from ..metrics import FINISHED
-from ..metrics.requests import F8, Requests
+from ..metrics.requests import F8, I8, Requests
 from ..sim.watch import token_times
 from .clean import finite
 
@@ -43,7 +43,7 @@ def write_bench(path: str, watched: Watched, document: Mapping[str, Any]) -> Non
 
 def bench(watched: Watched, document: Mapping[str, Any]) -> dict[str, Any]:
     """The JSON object."""
-    r, meta = watched.result.requests, watched.result.meta
+    r, meta, tokens = watched.result.requests, watched.result.meta, token_times(watched)
     (result,) = document["results"]
     rate = meta["workload"]["rate_rps"]
     return {
@@ -58,10 +58,10 @@ def bench(watched: Watched, document: Mapping[str, Any]) -> dict[str, Any]:
         "burstiness": _burstiness(r.arrival_s),
         "max_concurrency": None,
         **_totals(r, result),
-        **_lists(watched),
+        **_lists(r, *tokens),
         **_peaks(watched),
         "rtfx": 0.0,
-        **_statistics(watched),
+        **_statistics(r, *tokens),
         "tailrace": dict(document),
     }
 
@@ -95,11 +95,9 @@ def _rate(amount: float, seconds: float) -> float:
     return amount / seconds if seconds > 0 else math.nan
 
 
-def _lists(watched: Watched) -> dict[str, Any]:
-    """Detail by request, in order of arrival."""
-    r, n = watched.result.requests, len(watched.result.requests.arrival_s)
-    done = r.reason == FINISHED
-    times, starts = token_times(watched)
+def _lists(r: Requests, times: F8, starts: I8) -> dict[str, Any]:
+    """Detail by request, in order of arrival; ``times``, ``starts`` as `token_times` gives them."""
+    done, n = r.reason == FINISHED, len(r.arrival_s)
     gaps = [np.diff(times[starts[i] : starts[i + 1]]).tolist() if done[i] else [] for i in range(n)]
     return {
         "input_lens": r.prompt_tokens.tolist(),
@@ -132,11 +130,9 @@ def _peaks(watched: Watched) -> dict[str, Any]:
     }
 
 
-def _statistics(watched: Watched) -> dict[str, float]:
+def _statistics(r: Requests, times: F8, starts: I8) -> dict[str, float]:
     """Mean, median, standard deviation and percentiles of each metric, in ms."""
-    r = watched.result.requests
     done = r.reason == FINISHED
-    times, starts = token_times(watched)
     gaps, last = np.diff(times), starts[1:-1] - 1
     inside = np.ones(len(gaps), dtype=bool)
     inside[last[(last >= 0) & (last < len(gaps))]] = False

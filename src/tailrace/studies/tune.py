@@ -73,8 +73,8 @@ class Tuned:
 def expand(text: str) -> list[str]:
     """Every policy that ``a:k=1|2,j=3|4,b`` stands for, by the order of writing.
 
-    Raises UserError for what is no policy, an empty alternative, one named twice and more
-    than `MOST_SETTINGS`.
+    What names the same setting again is left out. Raises UserError for what is no policy, an
+    empty alternative, and more than `MOST_SETTINGS`.
     """
     out = []
     for item in spec.split_list(text):
@@ -89,8 +89,10 @@ def expand(text: str) -> list[str]:
         out += [spec.write(name, dict(chosen)) for chosen in product]
         if len(out) > MOST_SETTINGS:
             raise UserError(f"{text!r} are more than {MOST_SETTINGS:,} settings; try fewer values")
-    labels = [policy.label for policy in map(runs.parse_policy, out)]
-    return [text for i, text in enumerate(out) if labels[i] not in labels[:i]]
+    distinct: dict[str, str] = {}
+    for setting in out:
+        distinct.setdefault(runs.parse_policy(setting).label, setting)
+    return list(distinct.values())
 
 
 def tune(
@@ -105,6 +107,9 @@ def tune(
     """Run every setting and rank them. Raises UserError for a mistake in the texts, or an
     objective that this workload does not have."""
     texts = expand(policies)
+    if cache:  # an objective that is not there shows after one run, which the search then has
+        for objective in objectives:
+            objective.of(runs.compare(base, texts[:1], seeds[:1], 1)[0]["results"][0])
     document, _ = runs.compare(base, texts, seeds, workers, cache, done)
     found = [_setting(text, result, objectives) for text, result in zip(texts, document["results"], strict=True)]
     better = [objective.better for objective in objectives]

@@ -195,9 +195,9 @@ SOURCES: Final = {
         ),
         Source(
             "sharegpt-like",
-            "lognormals through the median and P90 of openchat_sharegpt4 as Sarathi-Serve reports them (OSDI 2024, "
-            "Table 2: prompt 1730 and 5696, output 415 and 834); assumed: the shape, independence, and the cuts at "
-            "8192 and 4096 tokens",
+            "chats like those of ShareGPT: prompt median 1730, as Sarathi-Serve reports of openchat_sharegpt4 (OSDI "
+            "2024, Table 2); assumed: lognormals, prompt P90 5696, output median 415 and P90 834, independence, and "
+            "the cuts at 8192 and 4096 tokens",
             _lognormal,
             fixed=(1730, math.log(5696 / 1730) / Z90, 415, math.log(834 / 415) / Z90, 8192, 4096),
         ),

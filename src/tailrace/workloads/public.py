@@ -69,7 +69,7 @@ BURST: Final = (
 )
 FAST25: Final = ("Apache-2.0", "Qin et al., Mooncake: Trading more storage for less computation, FAST 2025")
 KVCACHE: Final = ("Apache-2.0", "Wang et al., KVCache cache in the wild, USENIX ATC 2025, arXiv 2506.02634")
-SHAREGPT: Final = ("Apache-2.0, as its uploader states", "ShareGPT conversations as uploaded by anon8231489123")
+SHAREGPT: Final = ("as stated there", "ShareGPT conversations as uploaded by anon8231489123")
 
 TRACES: Final = {
     trace.name: trace
@@ -85,7 +85,7 @@ TRACES: Final = {
             "azure-2023-code",
             "code completion, 1 hour",
             f"{AZURE}AzureLLMInferenceTrace_code.csv",
-            "8,819 requests",
+            "",
             *SPLITWISE,
         ),
         Trace(
@@ -155,7 +155,7 @@ TRACES: Final = {
             "conversations as texts, without arrival times",
             "https://huggingface.co/datasets/anon8231489123/ShareGPT_Vicuna_unfiltered/resolve/main/"
             "ShareGPT_V3_unfiltered_cleaned_split.json",
-            "about 0.6 GB",
+            "",
             *SHAREGPT,
         ),
     )
