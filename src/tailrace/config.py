@@ -25,9 +25,15 @@ class EngineConfig:
     kv_tokens: int
     """KV capacity in tokens; 0 = what the latency preset's device holds."""
     rules: EngineRules = field(default_factory=EngineRules)
+    step_jitter: float = 0.0
+    """Coefficient of variation of a step's time about the latency model's; lognormal, mean 1."""
+    jitter_seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, low in (("token_budget", 1), ("max_seqs", 0), ("kv_tokens", 0)):
+        jitter = self.step_jitter
+        if isinstance(jitter, bool) or not isinstance(jitter, (int, float)) or not 0 <= jitter <= 10:
+            raise UserError(f"engine {self.name}: step_jitter={jitter!r} must be a number in [0, 10]")
+        for name, low in (("token_budget", 1), ("max_seqs", 0), ("kv_tokens", 0), ("jitter_seed", 0)):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < low:
                 raise UserError(f"engine {self.name}: {name}={value!r} must be a whole number of at least {low}")
@@ -81,6 +87,10 @@ ENGINES: Final[dict[str, EngineConfig]] = {
 ``sarathi``: Sarathi-Serve's defaults; ``vllm_v1``: vLLM's defaults on a data-centre GPU."""
 
 
+SIZES: Final = {"token_budget": int, "max_seqs": int, "kv_tokens": int, "step_jitter": float, "jitter_seed": int}
+"""What of an engine can be set besides its rules."""
+
+
 def engine(name: str, overrides: Mapping[str, Any] | None = None) -> EngineConfig:
     """The preset ``name`` with size fields and rules replaced.
 
@@ -93,13 +103,12 @@ def engine(name: str, overrides: Mapping[str, Any] | None = None) -> EngineConfi
     rules: dict[str, Any] = {}
     hints = get_type_hints(EngineRules)
     for key, value in (overrides or {}).items():
-        if key in ("token_budget", "max_seqs", "kv_tokens"):
-            sizes[key] = _read(value, int)
+        if key in SIZES:
+            sizes[key] = _read(value, SIZES[key])
         elif key in hints:
             rules[key] = _read(value, hints[key])
         else:
-            known = ["token_budget", "max_seqs", "kv_tokens", *hints]
-            raise UserError(f"engine {name}: unknown setting {key!r}{nearest(key, known)}")
+            raise UserError(f"engine {name}: unknown setting {key!r}{nearest(key, [*SIZES, *hints])}")
     return dataclasses.replace(base, **sizes, rules=dataclasses.replace(base.rules, **rules))
 
 

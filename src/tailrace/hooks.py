@@ -230,6 +230,11 @@ class Policy:
         """As `make_state`, for what `prepare` computes."""
         return NoState()
 
+    @staticmethod
+    def tallies(state: Any) -> dict[str, float]:
+        """What a run's result should say of the policy's own doings: names and totals."""
+        return {}
+
 
 P = TypeVar("P", bound=type[Policy])
 
@@ -257,7 +262,17 @@ def _register(cls: type[Policy]) -> None:
     _jit.register(cls.Params, hooks, _foreign_sources(cls), [KEYS[cls.keys]], cls.__qualname__)
 
 
-_SETTINGS: Final = ("rules", "make_state", "make_scratch", "sees_all", "keys", "lanes", "Params", "rules_alone")
+_SETTINGS: Final = (
+    "rules",
+    "make_state",
+    "make_scratch",
+    "sees_all",
+    "tallies",
+    "keys",
+    "lanes",
+    "Params",
+    "rules_alone",
+)
 
 
 def _foreign_sources(cls: type) -> list[str]:

@@ -167,3 +167,10 @@ def test_only_the_door_imports_numba() -> None:
 
     folder = Path(tailrace.latency.__file__).parent
     assert [file.name for file in folder.glob("*.py") if "import numba" in file.read_text("utf-8")] == []
+
+
+def test_the_piecewise_model_counts_sequences_if_told_to() -> None:
+    cost = PIECEWISE._replace(per_seq_s=1e-4)
+    assert step_seconds(MIXED, cost) == pytest.approx(step_seconds(MIXED, PIECEWISE) + 5e-4)
+    assert hooks.decode_s(1, 50, cost) == pytest.approx(2e-5 + 1e-4)
+    assert hooks.chunk_s(0, 50, cost) == 0.0

@@ -68,12 +68,15 @@ def machine(budget: int, max_seqs: int, kv_tokens: int, latency: Latency) -> Mac
     """The reference's engine, with the latency models' formulas written out."""
     cost = latency.cost
     if isinstance(cost, PiecewiseParams):
-        c0, slope, knee = cost
+        c0, slope, knee, each = cost
 
         def flat(work: list[Work]) -> float:
-            return c0 + slope * max(0, sum(w.tokens for w in work) - knee)
+            return c0 + slope * max(0, sum(w.tokens for w in work) - knee) + each * len(work)
 
-        return Machine(budget, max_seqs, kv_tokens, flat, lambda q, kv: slope * q, lambda m, kv: slope * m)
+        def margin(tokens: int, kv: int) -> float:
+            return slope * tokens + each * (tokens > 0)
+
+        return Machine(budget, max_seqs, kv_tokens, flat, margin, margin)
     assert isinstance(cost, ProfiledParams)
     base, a, b, c, d, read, seq = cost
 

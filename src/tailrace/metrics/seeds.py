@@ -14,7 +14,7 @@ from .statistics import STATISTICS
 __all__ = ["combine", "interval", "paired"]
 
 
-SERIES: Final = frozenset({"counts", "throughput", "slo", "fairness"})
+SERIES: Final = frozenset({"counts", "throughput", "slo", "fairness", "tallies"})
 """Mappings whose numbers get ``ci`` and ``by_seed``, as statistics do."""
 
 

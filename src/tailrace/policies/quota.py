@@ -97,6 +97,10 @@ class Aging(Columns):
     """QBA's counter of completed short prefills."""
     debts: I8
     """Promotions owed."""
+    started: I8
+    """Predicted-long requests that have started."""
+    ahead: I8
+    """Of them, those that went first because they were aged."""
 
 
 class Promoted(Columns):
@@ -229,9 +233,18 @@ def _older(table: Any, a: int, b: int) -> bool:
 
 
 @kernel
-def _note_start(table: Any, row: int, first: bool, now: float, state: Any, params: Any) -> None:
+def _note_start(table: Any, row: int, first: bool, tier: int, now: float, state: Any, params: Any) -> None:
+    if first and table.predicted_class[row] == LONG:
+        state.aging.started[0] += 1
+        if tier == 0:
+            state.aging.ahead[0] += 1
     if first and (params.reference == HISTORY_ALL or table.predicted_class[row] == LONG):
         _observe(state, now - table.arrival_s[row], params)
+
+
+def _tallies(state: Any) -> dict[str, float]:
+    """φ of arXiv 2610.17795 §III-B is ``promoted`` over ``predicted_long_started``."""
+    return {"predicted_long_started": int(state.aging.started[0]), "promoted": int(state.aging.ahead[0])}
 
 
 @policy("psf", source="arXiv 2610.17795 §III-A3")
@@ -267,6 +280,7 @@ class AA(Policy):
 
     make_state = staticmethod(_make_state)
     make_scratch = staticmethod(_make_scratch)
+    tallies = staticmethod(_tallies)
 
     @staticmethod
     def lane(table: Any, row: int, state: Any, params: Any) -> int:
@@ -284,7 +298,7 @@ class AA(Policy):
 
     @staticmethod
     def on_admit(table: Any, row: int, first: bool, tier: int, now: float, state: Any, params: Any) -> None:
-        _note_start(table, row, first, now, state, params)
+        _note_start(table, row, first, tier, now, state, params)
 
 
 @policy("qba", source="arXiv 2610.17795 §III-A6")
@@ -310,6 +324,7 @@ class QBA(Policy):
 
     make_state = staticmethod(_make_state)
     make_scratch = staticmethod(_make_scratch)
+    tallies = staticmethod(_tallies)
 
     @staticmethod
     def lane(table: Any, row: int, state: Any, params: Any) -> int:
@@ -341,7 +356,7 @@ class QBA(Policy):
     @staticmethod
     def on_admit(table: Any, row: int, first: bool, tier: int, now: float, state: Any, params: Any) -> None:
         """The debt is cleared only by the admission of the request it promoted."""
-        _note_start(table, row, first, now, state, params)
+        _note_start(table, row, first, tier, now, state, params)
         if tier == 0 and not state.promoted.paid[row]:
             state.promoted.paid[row] = 1
             state.aging.debts[0] -= 1

@@ -38,7 +38,7 @@ def commit(e: Any, r: Any, slot: int, now: float, begins_s: float) -> float:
         counters.most_blocks[0] = used
     if core.free_blocks[0] < 0:
         counters.over_limit_steps[0] += 1
-    seconds = step_seconds(shape, e.cost)
+    seconds = step_seconds(shape, e.cost) * r.pace[counters.steps[0] & (r.pace.shape[0] - 1)]
     e.slots.items[slot] = e.plan.items[0]
     e.slots.step_s[slot] = seconds
     counters.steps[0] += 1

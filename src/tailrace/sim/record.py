@@ -7,6 +7,7 @@ top bits of the float itself, so no logarithm is taken in the loop.
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -22,6 +23,9 @@ LOWEST_EXPONENT: Final = -30
 HIGHEST_EXPONENT: Final = 17
 GAP_BINS: Final = (HIGHEST_EXPONENT - LOWEST_EXPONENT) * (1 << MANTISSA_BITS) + 1
 """Bin 0 holds gaps of zero (tokens of one decode block) and those under a nanosecond."""
+
+PACES: Final = 1 << 16
+"""Step-time factors drawn; a longer run uses them again."""
 
 TIMELINE: Final = 2048
 """Samples kept; when they are full every second one goes and the stride doubles."""
@@ -92,6 +96,8 @@ class Recorder(NamedTuple):
     gaps: NDArray[np.int64]
     """(groups, GAP_BINS)"""
     timeline: Any
+    pace: NDArray[np.float64]
+    """What the steps' times are multiplied by, in turn and then again; a power of two of them."""
 
 
 class Records(NamedTuple):
@@ -102,16 +108,29 @@ class Records(NamedTuple):
     timeline: np.ndarray[Any, Any]
 
 
-def build(rows: int, groups: int) -> tuple[Recorder, Records]:
-    """An empty recorder for ``rows`` requests in ``groups`` groups."""
+def build(rows: int, groups: int, jitter: float = 0.0, seed: int = 0) -> tuple[Recorder, Records]:
+    """An empty recorder for ``rows`` requests in ``groups`` groups.
+
+    ``jitter``: coefficient of variation of a step's time about the latency model's.
+    """
     out, out_view = allocate(Outcome, rows)
     counters, counters_view = allocate(Counters, 1)
     timeline, timeline_view = allocate(Timeline, TIMELINE)
     out["finish_s"] = np.nan
     counters["stride"] = 1
     gaps = np.zeros((groups, GAP_BINS), dtype=np.int64)
-    recorder = Recorder(out_view, counters_view, gaps, timeline_view)
+    recorder = Recorder(out_view, counters_view, gaps, timeline_view, _paces(jitter, seed))
     return recorder, Records(out, counters, timeline)
+
+
+def _paces(jitter: float, seed: int) -> NDArray[np.float64]:
+    """Lognormal factors of mean 1; a single 1 without jitter."""
+    if jitter == 0:
+        return np.ones(1)
+    variance = math.log1p(jitter * jitter)
+    draws = np.random.Generator(np.random.PCG64(seed)).standard_normal(PACES)
+    factors: NDArray[np.float64] = np.exp(math.sqrt(variance) * draws - variance / 2)
+    return factors
 
 
 @kernel

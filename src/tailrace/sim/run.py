@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -43,6 +43,8 @@ class Result:
     counters: dict[str, float]
     timeline: dict[str, np.ndarray[Any, Any]]
     """clock_s, waiting, running, used_blocks: samples over the run."""
+    tallies: dict[str, float] = field(default_factory=dict)
+    """What the policy counted of its own doings (`Policy.tallies`)."""
 
     def __repr__(self) -> str:
         return f"<Result of {self.meta['policy']} over {len(self.requests.arrival_s)} requests; see .summary()>"
@@ -81,6 +83,7 @@ class Result:
                 "most_waiting": int(c["most_waiting"]),
                 "most_kv_tokens": int(c["most_blocks"]) * self.meta["rules"]["block_tokens"],
             },
+            **({"tallies": self.tallies} if self.tallies else {}),
             **self._by(),
         }
 
@@ -171,7 +174,9 @@ class Instance:
         keys, group = _groups(w)
         rows["group"][:n] = group
         self.groups = keys
-        self.recorder, self.records = record.build(len(table), max(keys, 1))
+        self.recorder, self.records = record.build(
+            len(table), max(keys, 1), self.config.step_jitter, self.config.jitter_seed
+        )
 
     def advance(self, until_s: float = math.inf, steps: int = NO_END) -> int:
         """Run; see `instance.advance`."""
@@ -217,7 +222,7 @@ class Instance:
         counters = {name: self.records.counters[name][0].item() for name in self.records.counters.dtype.names or ()}
         used = int(counters["samples"])
         timeline = {name: self.records.timeline[name][:used].copy() for name in self.records.timeline.dtype.names or ()}
-        return Result(self._meta(), requests, counters, timeline)
+        return Result(self._meta(), requests, counters, timeline, self.policy.tallies(self.engine.state))
 
     def _meta(self) -> dict[str, Any]:
         w = self.workload
@@ -232,6 +237,7 @@ class Instance:
                 "max_seqs": self.config.max_seqs,
                 "kv_tokens": self.kv_tokens,
                 "latency": self.latency.show(),
+                **({"step_jitter": self.config.step_jitter} if self.config.step_jitter else {}),
             },
             "rules": dataclasses.asdict(self.rules),
             "class_names": list(w.class_names),

@@ -22,8 +22,9 @@ from .parity import Outcome
 
 __all__ = ["Task", "folder", "key_of", "load", "markdown", "planned", "run", "save"]
 
-APART: Final = ("cli", "report", "studies")
-"""Parts of the package that no step depends on; of studies, `parity` alone counts."""
+APART: Final = ("cli", "exports", "metrics", "queueing", "report", "studies", "workloads")
+"""Parts of the package that no step depends on, but for `USED`; the arrivals are in the key themselves."""
+USED: Final = ("studies/parity.py", "workloads/predictions.py", "workloads/prefix.py")
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ def _code() -> bytes:
     here = Path(__file__).parents[1]
     files = [f for f in sorted(here.rglob("*.py")) if f.relative_to(here).parts[0] not in APART]
     digest = hashlib.sha256()
-    for file in [*files, here / "studies" / "parity.py"]:
+    for file in [*files, *map(here.joinpath, USED)]:
         digest.update(str(file.relative_to(here)).encode() + b"\0" + file.read_bytes())
     return digest.digest()
 

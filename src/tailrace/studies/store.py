@@ -49,7 +49,7 @@ def save(key: str, result: Result) -> None:
     """Keep ``result``; a half-written file never appears. A full or closed disk is no error."""
     arrays = {f"r_{f.name}": getattr(result.requests, f.name) for f in dataclasses.fields(metrics.Requests)}
     arrays |= {f"t_{name}": values for name, values in result.timeline.items()}
-    arrays["json"] = np.array(json.dumps({"meta": result.meta, "counters": result.counters}))
+    arrays["json"] = np.array(json.dumps({k: getattr(result, k) for k in ("meta", "counters", "tallies")}))
     with contextlib.suppress(OSError):
         folder().mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=folder(), suffix=".tmp")
@@ -73,7 +73,7 @@ def load(key: str) -> Result | None:
     text = json.loads(str(arrays.pop("json")))
     requests = metrics.Requests(**{name[2:]: values for name, values in arrays.items() if name.startswith("r_")})
     timeline = {name[2:]: values for name, values in arrays.items() if name.startswith("t_")}
-    return Result(text["meta"], requests, text["counters"], timeline)
+    return Result(text["meta"], requests, text["counters"], timeline, text["tallies"])
 
 
 def prune(most_bytes: int = MOST_BYTES) -> None:
