@@ -15,7 +15,7 @@ from .svg import drawing
 if TYPE_CHECKING:
     from ..sim.run import Result
 
-__all__ = ["write_figures"]
+__all__ = ["standalone", "write_figures"]
 
 TEXT: Final = "#1b1f24"
 
@@ -29,15 +29,15 @@ def write_figures(folder: str | Path, document: Mapping[str, Any], runs: Sequenc
     place, written = Path(folder), []
     for figure in figures(document, runs):
         name = figure.name.removeprefix("fig-")
-        written.append(files.write_text(place / f"{name}.svg", standalone(figure)))
+        written.append(files.write_text(place / f"{name}.svg", standalone(figure.svg)))
         written.append(files.write_atomically(place / f"{name}.png", functools.partial(_png, figure)))
     return written
 
 
-def standalone(figure: Figure) -> str:
-    """The figure's SVG with a ground and a colour of its own."""
+def standalone(svg: str) -> str:
+    """The figure ``svg``, as `svg.render` made it, with a ground and a colour of its own."""
     look = f'style="color:{TEXT};background:{saving.GROUND}" '
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + figure.svg.replace("<svg ", f"<svg {look}", 1) + "\n"
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + svg.replace("<svg ", f"<svg {look}", 1) + "\n"
 
 
 def _png(figure: Figure, path: str) -> None:

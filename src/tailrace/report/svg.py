@@ -70,6 +70,13 @@ class Canvas:
         """Text at pixels from the top left."""
         self.figure.text(x / self.width, 1 - y / self.height, text, **options)
 
+    def rule(self, left: float, right: float, y: float, **options: Any) -> None:
+        """A horizontal line at pixels from the top left."""
+        from matplotlib.lines import Line2D
+
+        w, height = self.width, 1 - y / self.height
+        self.figure.add_artist(Line2D((left / w, right / w), (height, height), **options))
+
 
 @contextmanager
 def drawing(name: str) -> Iterator[None]:

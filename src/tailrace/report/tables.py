@@ -12,6 +12,7 @@ from rich.text import Text
 
 from . import values
 from .lines import note
+from .markup import escape
 from .values import METRICS, SLO, STATISTIC_NAMES, Cell, Column, grid
 
 __all__ = ["comparison", "markdown", "single"]
@@ -67,9 +68,9 @@ def markdown(document: Mapping[str, Any]) -> str:
     rules = [":--" if column.kind == "text" else "--:" for column in columns]
     lines = [_pipes(["policy", *titles]), _pipes([":--", *rules])]
     for result, row in zip(document["results"], cells.rows, strict=True):
-        marked = (f"**{_escape(c.text)}**" if c.best else _escape(c.text) for c in row)
-        lines.append(_pipes([_escape(_label(result)), *marked]))
-    return "\n".join([*lines, "", _escape(note(document)), ""])
+        marked = (f"**{escape(c.text)}**" if c.best else escape(c.text) for c in row)
+        lines.append(_pipes([escape(_label(result)), *marked]))
+    return "\n".join([*lines, "", escape(note(document)), ""])
 
 
 class _Fitting(Table):
@@ -130,11 +131,3 @@ def _rich(cell: Cell) -> Text:
 
 def _pipes(texts: Sequence[str]) -> str:
     return f"| {' | '.join(texts)} |"
-
-
-def _escape(text: str) -> str:
-    """``text`` for a Markdown table: no markup, no HTML, no line or cell ends."""
-    text = " ".join(text.split())
-    for mark in "\\`*_|[]":
-        text = text.replace(mark, "\\" + mark)
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
