@@ -1,0 +1,82 @@
+"""What the paper claims, what became of it, and under which profile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from ..facts import join
+from ..markup import code, escape, paragraph, table
+from .study import Study
+
+__all__ = ["claims_section", "counted"]
+
+WORDS: Final = {True: "holds", False: "**does not hold**", None: "not tested"}
+Claim = Mapping[str, Mapping[str, Any]]
+"""One claim's record by profile."""
+
+
+def claims_section(study: Study) -> str:
+    """A table of the claims, and those that fail under the first profile apart; empty if there are none."""
+    claims = _by_claim(study)
+    if not claims:
+        return ""
+    several = len(study.profiles) > 1
+    headings = ["experiment", "claim", *([code(p) for p in study.profiles] if several else ["result"]), "why"]
+    rows = [
+        [
+            experiment,
+            escape(claim),
+            *(WORDS[found[p]["holds"]] if p in found else WORDS[None] for p in study.profiles),
+            _why(study, found),
+        ]
+        for (experiment, claim), found in claims.items()
+    ]
+    why = f"The reasons are those under {code(study.main)}." if several else ""
+    parts = ["## Claims", paragraph(counted(study), why), table(headings, rows, len(headings)), _failing(study, claims)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def counted(study: Study) -> str:
+    """How many claims hold under the first profile, in a sentence; empty if there are none."""
+    found = [record[study.main]["holds"] for record in _by_claim(study).values() if study.main in record]
+    if not found:
+        return ""
+    parts = [f"bears out {found.count(True)}", f"contradicts {found.count(False)}"]
+    parts += [f"leaves {found.count(None)} untested"] if None in found else []
+    return f"Of the paper's claims ({len(found)} in all) {code(study.main)} {join(parts)}."
+
+
+def _by_claim(study: Study) -> dict[tuple[str, str], dict[str, Mapping[str, Any]]]:
+    claims: dict[tuple[str, str], dict[str, Mapping[str, Any]]] = {}
+    for record in study.document.get("claims") or []:
+        claims.setdefault((record["experiment"], record["claim"]), {})[record["profile"]] = record
+    return claims
+
+
+def _why(study: Study, found: Claim) -> str:
+    """The reason under the first profile, or under the first there is, named."""
+    if study.main in found:
+        return escape(found[study.main]["why"])
+    profile = next(iter(found))
+    return f"{code(profile)}: {escape(found[profile]['why'])}"
+
+
+def _failing(study: Study, claims: Mapping[tuple[str, str], Claim]) -> str:
+    lines = []
+    for (experiment, claim), found in claims.items():
+        if study.main not in found or found[study.main]["holds"] is not False:
+            continue
+        text = f"- {escape(claim.rstrip('.'))} ({experiment}): {escape(found[study.main]['why'].rstrip('.'))}."
+        lines.append(f"{text} {_elsewhere(study, found)}".rstrip())
+    return "\n".join([f"These do not hold under {code(study.main)}:", "", *lines]) if lines else ""
+
+
+def _elsewhere(study: Study, found: Claim) -> str:
+    others = {p: found[p] for p in study.profiles[1:] if p in found and found[p]["holds"] is not None}
+    if not others:
+        return ""
+    holding = [f"{code(p)} ({escape(r['why'].rstrip('.'))})" for p, r in others.items() if r["holds"]]
+    if holding:
+        return f"Holds under {join(holding)}."
+    return f"Nor under {join([code(p) for p in others])}."

@@ -1,0 +1,124 @@
+"""The page: what was run, how near it comes, then the paper's sections in their order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from ...facts import join
+from ...markup import code, escape, image, paragraph, table
+from ...values import number, plain
+from ..cells import of_paper
+from ..claims import claims_section, counted
+from ..panels import Figure
+from ..study import Study
+from .names import METRICS, POLICIES, REFERENCE_RPS, STATED, printed
+from .performance import model, performance
+from .sensitivity import errors, hyperparameters, open_choices, side_by_side
+from .trace import trace
+
+__all__ = ["page"]
+
+NEAR = 0.10
+"""Relative distance that is called near."""
+
+
+def page(study: Study, figures: Sequence[Figure], folder: str) -> str:
+    """The page as Markdown, with links to ``figures`` in ``folder`` beside it."""
+    images = {f.name: image(f.title, f"{folder}/{f.name}.svg", f.caption) for f in figures}
+    sections = [
+        _head(study),
+        _fit(study),
+        _setup(study),
+        performance(study, images.get("fig2", "")),
+        model(study, images.get("phi", "")),
+        hyperparameters(study, images.get("fig3", "")),
+        errors(study, images),
+        trace(study),
+        open_choices(study, images.get("choices", "")),
+        side_by_side(study, images.get("profiles", "")),
+        claims_section(study),
+        _not_run(study),
+    ]
+    return "\n\n".join(section for section in sections if section) + "\n"
+
+
+def _head(study: Study) -> str:
+    document, record = study.document, study.document["profiles"][study.main]
+    source = document["paper"]["source"]
+    link = f"[{source}](https://arxiv.org/abs/{source.split()[-1]})" if source.startswith("arXiv ") else escape(source)
+    rates = [at["rate_rps"] for at in study.places("fig2") if "rate_rps" in at]
+    load = f" at {plain(min(rates))} to {plain(max(rates))} req/s" if rates else ""
+    first = (
+        f"The experiments of {link}, run again with tailrace {escape(document['version'])}: the paper's synthetic "
+        f"requests, Poisson arrivals{load} (sweeps at {plain(REFERENCE_RPS)} req/s), {plain(record['requests'])} "
+        f"requests a run, on the engine {code(record['engine'])} with the step times {code(record['latency'])}."
+    )
+    seeds = study.document["settings"]["seeds"]
+    many = (
+        f"Numbers are means over {plain(seeds)} seeds; in brackets, 95 % intervals over the seeds. Between two "
+        "numbers, ≈ says that their intervals overlap."
+    )
+    counts = many if seeds > 1 else "Numbers are of a single seed, so there are no intervals."
+    quick = "This is a quick run: fewer seeds and points than the paper's." if document["settings"].get("quick") else ""
+    command = f"```sh\n{document['command']}\n```"
+    made = "This makes it again, this page included; every number and sentence here is computed from its results:"
+    title = f"# {escape(document['paper']['title'])}, reproduced"
+    return "\n\n".join([title, paragraph(first, counts, quick), made, command])
+
+
+def _fit(study: Study) -> str:
+    """How near the printed numbers are met, and how many claims hold."""
+    scores = study.document.get("fit") or {}
+    parts = []
+    if study.main in scores and scores[study.main]["mean_abs_log_ratio"] is not None:
+        record = scores[study.main]
+        score, ends = record["mean_abs_log_ratio"], record.get("ci")
+        interval = f" [{ends[0]:.3f}, {ends[1]:.3f}]" if ends else ""
+        parts.append(
+            f"The {record['values']} numbers that the paper prints for {plain(REFERENCE_RPS)} req/s are met with a "
+            f"mean absolute log ratio of {score:.3f}{interval}: typically a factor of {number(math.exp(score))} apart, "
+            "one way or the other (0 is equal, 0.69 a factor of two)."
+        )
+    others = [
+        f"{code(p)} {scores[p]['mean_abs_log_ratio']:.3f}"
+        for p in study.profiles[1:]
+        if p in scores and scores[p]["mean_abs_log_ratio"] is not None
+    ]
+    near = _near(study)
+    rest = f"The other profiles' scores: {join(others)}." if others else ""
+    return paragraph(*parts, near, rest, counted(study))
+
+
+def _near(study: Study) -> str:
+    found = {key: v for key, v in printed(study, study.main).items() if v.ratio}
+    if not found:
+        return ""
+    near = sum(abs((v.ratio or 0) - 1) <= NEAR for v in found.values())
+    place, policy, metric = key = max(found, key=lambda k: abs(math.log(found[k].ratio or 1)))
+    far = found[key]
+    return (
+        f"{near} of {len(found)} are within {100 * NEAR:.0f} %; farthest is {POLICIES[policy]}'s {METRICS[metric]} at "
+        f"{place}, {number(far.measured)} s against the paper's {of_paper(far)} s."
+    )
+
+
+def _setup(study: Study) -> str:
+    profiles = study.document["profiles"]
+    names = [p for p in study.profiles if p in profiles]
+    titles = {"requests": "requests a run", "engine": "engine", "latency": "step times", "aging": "aging"}
+    rows = [["seeds", *(plain(study.document["settings"]["seeds"]) for _ in names), *STATED["seeds"]]]
+    for key, title in titles.items():
+        values = [profiles[p].get(key) for p in names]
+        shown = [plain(v) if key == "requests" else code(str(v)) for v in values]
+        rows.append([title, *shown, *STATED[key]])
+    head = ["setting", *(code(p) for p in names), "the paper states", "the paper leaves open"]
+    lines = [f"- {code(p)}: {escape(profiles[p]['summary'].rstrip('.'))}." for p in names]
+    main = f"Figures and tables are of {code(study.main)} where no profile is named." if len(names) > 1 else ""
+    return "\n\n".join(part for part in ["## Setup", "\n".join(lines), main, table(head, rows, len(head))] if part)
+
+
+def _not_run(study: Study) -> str:
+    missing = study.document.get("not_run") or {}
+    lines = [f"- {escape(name)}: {escape(why.rstrip('.'))}." for name, why in missing.items()]
+    return "\n\n".join(["## Not run", "\n".join(lines)]) if lines else ""
