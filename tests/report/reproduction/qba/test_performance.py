@@ -1,0 +1,78 @@
+"""Sentences on load, and on the formula."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tailrace.report.reproduction.qba.performance import kept, model, performance
+from tailrace.report.reproduction.study import Study
+
+from ..documents import document
+
+
+def swapped(made: dict[str, Any], a: str, b: str) -> dict[str, Any]:
+    """The document with two policies' numbers exchanged."""
+    other = {a: b, b: a}
+    rows = [{**r, "policy": other.get(r["policy"], r["policy"])} for r in made["rows"]]
+    return {**made, "rows": rows}
+
+
+def test_sentences_flip_with_the_numbers() -> None:
+    made = document()
+    text = performance(Study(made), "")
+    assert "The mean wait is lowest under PSF at all 15 loads." in text
+    assert "QBA's mean wait is below FCFS's at 26 to 40 req/s." in text
+    assert "AA's mean wait is below FCFS's up to 32 req/s and above it from 33 req/s." in text
+    assert "QBA keeps 50 % of PSF's gain" in text
+    text = performance(Study(swapped(made, "psf", "qba")), "")
+    assert "The mean wait is lowest under QBA at all 15 loads." in text
+    assert "QBA keeps 200 % of PSF's gain" in text
+    text = performance(Study(swapped(made, "fcfs", "qba")), "")
+    assert "QBA's mean wait is above FCFS's at 26 to 40 req/s." in text
+    assert "QBA keeps none of PSF's gain" in text
+
+
+def test_the_gain_is_told_only_where_there_is_one() -> None:
+    assert kept({"FCFS": 1.0, "PSF": 1.2, "QBA": 1.1}).endswith("+20 % under PSF and by +10 % under QBA.")
+    assert kept({"FCFS": 0.179, "PSF": 0.123, "QBA": 0.146}) == (
+        "Against FCFS the mean wait changes by −31 % under PSF and by −18 % under QBA: QBA keeps 59 % of PSF's gain."
+    )
+    assert kept({"FCFS": 1.0, "PSF": 0.5}) == kept({"FCFS": 0.0, "PSF": 0.0, "QBA": 0.0}) == ""
+
+
+def test_the_load_nearest_the_reference_is_in_the_table() -> None:
+    assert "At 32 req/s the mean waits are PSF 0.800 s < QBA 1.40 s < AA 1.98 s ≈ FCFS" in performance(
+        Study(document()), ""
+    )
+    assert "At 33 req/s the mean waits are" in performance(Study(document(quick=True)), "")
+
+
+def test_the_model_says_where_it_ends_and_what_bounds_it() -> None:
+    made = document()
+    text = model(Study(made), "")
+    assert "n = 16 servers (set by the token budget) with a mean service time of 0.464 s" in text
+    assert "reaches 1 at 34.5 req/s" in text
+    assert "PSF < QBA < FCFS < AA at all 9 loads where it has a value." in text
+    assert "| β      | an output token (1)" in text
+    assert "600 µs" in text
+    made["calibration"]["paper"] |= {"n_safe": 12, "servers": 12}
+    assert "n = 12 servers (set by KV memory)" in model(Study(made), "")
+
+
+def test_without_calibration_or_formula_there_is_no_model() -> None:
+    made = document(calibration={})
+    assert "Calibrated" not in model(Study(made), "")
+    assert "The formula's mean wait has the order" in model(Study(made), "")
+    made["rows"] = [r for r in made["rows"] if not r["metric"].startswith("formula")]
+    assert model(Study(made), "") == ""
+    assert "formula" not in performance(Study(made), "")
+
+
+def test_a_formula_without_any_value_is_not_compared() -> None:
+    made = document(calibration={})
+    made["rows"] = [
+        {**r, "measured": None, "ci": None} if r["metric"].startswith("formula") else r for r in made["rows"]
+    ]
+    text = model(Study(made), "")
+    assert "The formula's mean wait" not in text
+    assert "The simulator's mean wait has the order" in text
