@@ -73,6 +73,8 @@ def test_places_without_a_value_are_hatched_and_named() -> None:
     (area,) = axes.patches
     assert area.get_extents().transformed(axes.transData.inverted()).x0 == pytest.approx(2.5)
     assert "formula" in texts(key)
+    axes, _ = axes_of(panel(points, void="no value", void_from=2.8))
+    assert axes.patches[0].get_extents().transformed(axes.transData.inverted()).x0 == pytest.approx(2.8)
     axes, _ = axes_of(panel({0.0: Value(1.0), 1.0: Value(1.0)}, void="no value"))
     assert not texts(axes)
 

@@ -44,7 +44,7 @@ def counted(study: Study) -> str:
         return ""
     parts = [f"bears out {found.count(True)}", f"contradicts {found.count(False)}"]
     parts += [f"leaves {found.count(None)} untested"] if None in found else []
-    return f"Of the paper's claims ({len(found)} in all) {code(study.main)} {join(parts)}."
+    return f"Of the paper's claims ({len(found)} in all) the profile {code(study.main)} {join(parts)}."
 
 
 def _by_claim(study: Study) -> dict[tuple[str, str], dict[str, Mapping[str, Any]]]:

@@ -83,6 +83,8 @@ class Panel:
     levels: Sequence[Level] = ()
     void: str = ""
     """Written over the places where no curve has a value."""
+    void_from: float | None = None
+    """Where those places begin, if that is known better than from the points."""
 
     @property
     def drawn(self) -> bool:
@@ -173,6 +175,8 @@ def _void(axes: Any, panel: Panel) -> None:
     right = axes.get_xlim()[1]
     before = [x for x in xs if x < empty[0]]
     left = (before[-1] + empty[0]) / 2 if before else axes.get_xlim()[0]
+    if panel.void_from is not None and before and before[-1] <= panel.void_from <= empty[0]:
+        left = panel.void_from
     axes.axvspan(left, right, facecolor="none", edgecolor=INK, alpha=0.16, hatch="////", linewidth=0)
     box = {"facecolor": "white", "alpha": 0.85, "edgecolor": "none", "pad": 2.5}
     axes.text(

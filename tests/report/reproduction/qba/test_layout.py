@@ -55,8 +55,8 @@ def test_the_first_lines_say_what_was_run_and_how_near_it_comes() -> None:
     text = first(usual())
     assert "# Quota-Based Aging for LLM Serving, reproduced" in text
     assert "[arXiv 2610.17795](https://arxiv.org/abs/2610.17795)" in text
-    assert "26 to 40 req/s" in text
-    assert "5,000 requests a run" in text
+    assert "Poisson arrivals at 26 to 40 req/s and at 32 req/s in the other sweeps, 5,000 requests a run" in text
+    assert "; windows of a production trace, on the engine" in text
     assert "`qba:kv_hard_limit=false`" in text
     assert "means over 100 seeds" in text
     assert "```sh\ntailrace reproduce qba --seeds 100\n```" in text
@@ -64,6 +64,17 @@ def test_the_first_lines_say_what_was_run_and_how_near_it_comes() -> None:
     assert "9 of 15 are within 10 %" in text
     assert "farthest is QBA's true-short P99 wait at ε_SL = 0.1, 3.85 s against the paper's 7.59 s" in text
     assert "`paper` bears out 1, contradicts 2 and leaves 1 untested" in text
+
+
+def test_what_was_left_out_is_not_said_to_have_been_run() -> None:
+    def only(*experiments: str) -> str:
+        made = document()
+        return first(page({**made, "rows": [r for r in made["rows"] if r["experiment"] in experiments]}))
+
+    assert "Poisson" not in only("table2")
+    assert "windows of a production trace" in only("table2")
+    assert "Poisson arrivals at 32 req/s, 5,000 requests a run, on the engine" in only("fig4")
+    assert "req/s in the other sweeps" not in only("fig2")
 
 
 def test_a_single_seed_promises_no_intervals() -> None:

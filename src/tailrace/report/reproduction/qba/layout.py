@@ -12,7 +12,7 @@ from ..cells import of_paper
 from ..claims import claims_section, counted
 from ..panels import Figure
 from ..study import Study
-from .names import METRICS, POLICIES, REFERENCE_RPS, STATED, printed
+from .names import ERRORS, METRICS, POLICIES, REFERENCE_RPS, STATED, printed
 from .performance import model, performance
 from .sensitivity import errors, hyperparameters, open_choices, side_by_side
 from .trace import trace
@@ -47,12 +47,9 @@ def _head(study: Study) -> str:
     document, record = study.document, study.document["profiles"][study.main]
     source = document["paper"]["source"]
     link = f"[{source}](https://arxiv.org/abs/{source.split()[-1]})" if source.startswith("arXiv ") else escape(source)
-    rates = [at["rate_rps"] for at in study.places("fig2") if "rate_rps" in at]
-    load = f" at {plain(min(rates))} to {plain(max(rates))} req/s" if rates else ""
     first = (
-        f"The experiments of {link}, run again with tailrace {escape(document['version'])}: the paper's synthetic "
-        f"requests, Poisson arrivals{load} (sweeps at {plain(REFERENCE_RPS)} req/s), {plain(record['requests'])} "
-        f"requests a run, on the engine {code(record['engine'])} with the step times {code(record['latency'])}."
+        f"The experiments of {link}, run again with tailrace {escape(document['version'])}: {_workload(study)}, on the "
+        f"engine {code(record['engine'])} with the step times {code(record['latency'])}."
     )
     seeds = study.document["settings"]["seeds"]
     many = (
@@ -62,9 +59,26 @@ def _head(study: Study) -> str:
     counts = many if seeds > 1 else "Numbers are of a single seed, so there are no intervals."
     quick = "This is a quick run: fewer seeds and points than the paper's." if document["settings"].get("quick") else ""
     command = f"```sh\n{document['command']}\n```"
-    made = "This makes it again, this page included; every number and sentence here is computed from its results:"
+    made = (
+        "This makes it again, this page included; every measured number here, and every sentence on one, is computed "
+        "from its results:"
+    )
     title = f"# {escape(document['paper']['title'])}, reproduced"
     return "\n\n".join([title, paragraph(first, counts, quick), made, command])
+
+
+def _workload(study: Study) -> str:
+    """What requests there were, of those experiments that were run."""
+    requests = f"{plain(study.document['profiles'][study.main]['requests'])} requests a run"
+    rates = [at["rate_rps"] for at in study.places("fig2") if "rate_rps" in at]
+    loads = [f"at {plain(min(rates))} to {plain(max(rates))} req/s"] if rates else []
+    if any(study.has(experiment) for experiment in ("fig3", *ERRORS, "choices")):
+        loads.append(
+            f"at {plain(REFERENCE_RPS)} req/s in the other sweeps" if rates else f"at {plain(REFERENCE_RPS)} req/s"
+        )
+    parts = [f"the paper's synthetic requests, Poisson arrivals {join(loads)}, {requests}"] if loads else []
+    parts += ["windows of a production trace"] if study.has("table2") else []
+    return "; ".join(parts) or "no experiment of its own"
 
 
 def _fit(study: Study) -> str:
@@ -76,9 +90,9 @@ def _fit(study: Study) -> str:
         score, ends = record["mean_abs_log_ratio"], record.get("ci")
         interval = f" [{ends[0]:.3f}, {ends[1]:.3f}]" if ends else ""
         parts.append(
-            f"The {record['values']} numbers that the paper prints for {plain(REFERENCE_RPS)} req/s are met with a "
-            f"mean absolute log ratio of {score:.3f}{interval}: typically a factor of {number(math.exp(score))} apart, "
-            "one way or the other (0 is equal, 0.69 a factor of two)."
+            f"The {record['values']} numbers that the paper prints for {plain(REFERENCE_RPS)} req/s are met under "
+            f"{code(study.main)} with a mean absolute log ratio of {score:.3f}{interval}: typically a factor of "
+            f"{number(math.exp(score))} apart, one way or the other (0 is equal, 0.69 a factor of two)."
         )
     others = [
         f"{code(p)} {scores[p]['mean_abs_log_ratio']:.3f}"

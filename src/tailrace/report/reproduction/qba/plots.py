@@ -81,8 +81,10 @@ def _load(study: Study) -> list[Panel]:
         "wait_mean_s": "Simulator, mean wait",
         "wait_p99_s": "Simulator, P99 wait",
     }
+    record = (study.document.get("calibration") or {}).get(study.main)
+    end = record["servers"] / record["mean_service_s"] if record else None
     return [
-        Panel(title, RATE, "wait (s)", _lines(study, "fig2", m, "rate_rps"), void="ρ ≥ 1:\nno value")
+        Panel(title, RATE, "wait (s)", _lines(study, "fig2", m, "rate_rps"), void="ρ ≥ 1:\nno value", void_from=end)
         for m, title in wanted.items()
     ]
 
