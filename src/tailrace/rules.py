@@ -7,6 +7,7 @@ clash the policy wins in the simulator. Kernels see the same rules as integer co
 from __future__ import annotations
 
 import dataclasses
+import functools
 from dataclasses import dataclass
 from typing import Any, Final, Literal, get_args, get_type_hints
 
@@ -94,12 +95,17 @@ class EngineRules:
     """Tokens that a request which was displaced in vain must attain before it may be displaced again."""
 
     def __post_init__(self) -> None:
-        for name, kind in get_type_hints(type(self)).items():
+        for name, kind in _hints().items():
             _check(name, kind, getattr(self, name))
         if self.prefix_cache and (self.admit != "chunk" or self.kv_limit != "enforced"):
             raise UserError("rule prefix_cache needs admit=chunk and kv_limit=enforced")
         if 0 < self.chunk_cap <= self.min_last_chunk:
             raise UserError(f"rule chunk_cap={self.chunk_cap} must be above min_last_chunk={self.min_last_chunk}")
+
+
+@functools.cache
+def _hints() -> dict[str, Any]:
+    return get_type_hints(EngineRules)
 
 
 ENGINE_ONLY: Final = (
@@ -132,7 +138,7 @@ def _check(name: str, kind: Any, value: Any) -> None:
 
 def codes(rules: EngineRules) -> np.ndarray[Any, Any]:
     """``rules`` for kernels: one record; a literal is the position of its value, the rest as they are."""
-    hints = get_type_hints(EngineRules)
+    hints = _hints()
     kinds = {bool: "?", int: "i8", float: "f8"}
     record = np.zeros(1, dtype=[(name, kinds.get(kind, "i8")) for name, kind in hints.items()])
     for name, kind in hints.items():

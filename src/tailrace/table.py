@@ -7,6 +7,7 @@ came from.
 
 from __future__ import annotations
 
+import functools
 from typing import Any, Final, get_type_hints
 
 import numpy as np
@@ -81,6 +82,12 @@ class RequestTable(Columns):
 
 def dtype_of(layout: type[Columns]) -> np.dtype[Any]:
     """The record type of a layout, columns in the order they are declared."""
+    key: Any = layout  # mypy doubts that a class can be hashed
+    return _dtype(key)
+
+
+@functools.cache  # reading annotations takes longer than all the rest of an engine's making
+def _dtype(layout: Any) -> np.dtype[Any]:
     kinds = {F8: "f8", I8: "i8", I4: "i4"}
     hints = get_type_hints(layout)
     return np.dtype([(name, kinds[hints[name]]) for name in hints])

@@ -183,6 +183,22 @@ class Instance:
         call = instance.advance.on(*self._classes)
         return int(call(self.engine, self.recorder, float(until_s), int(steps)))  # other types compile anew
 
+    def run(self) -> None:
+        """Advance until every request has left. Raises as `simulate`."""
+        ended, done = instance.PAUSED, -1
+        try:
+            while ended == instance.PAUSED:  # compiled code hears no Ctrl-C
+                ended = self.advance(steps=SLICE)
+                before, done = done, self.progress()
+                if ended == instance.PAUSED and done == before:
+                    raise UserError(f"policy {self.policy.name}: {LIVELOCK}")
+        except CompileError as error:
+            hint = "NUMBA_DISABLE_JIT=1 runs it as plain Python"
+            raise UserError(f"policy {self.policy.name} does not compile: {error} ({hint})") from None
+        if ended == instance.STUCK:
+            waiting = np.flatnonzero(self.buffers.table["phase"] == 1)[:1]
+            raise RuntimeError(f"policy {self.policy.name}: nothing can run, and request {waiting} waits for ever")
+
     def plan(self) -> tuple[list[tuple[int, int]], list[int]]:
         """The next step, decided and not applied: ``[(row, tokens)]`` and the evicted rows."""
         e = self.engine
@@ -280,18 +296,5 @@ def simulate(workload: Workload, policy: type[Policy], params: Any, config: Engi
     the engine gets stuck (a fault of a policy or of tailrace, with the row that waits).
     """
     run = Instance(workload, policy, params, config, latency)
-    ended = instance.PAUSED
-    try:
-        done = -1
-        while ended == instance.PAUSED:  # compiled code hears no Ctrl-C
-            ended = run.advance(steps=SLICE)
-            before, done = done, run.progress()
-            if ended == instance.PAUSED and done == before:
-                raise UserError(f"policy {policy.name}: {LIVELOCK}")
-    except CompileError as error:
-        hint = "NUMBA_DISABLE_JIT=1 runs it as plain Python"
-        raise UserError(f"policy {policy.name} does not compile: {error} ({hint})") from None
-    if ended == instance.STUCK:
-        waiting = np.flatnonzero(run.buffers.table["phase"] == 1)[:1]
-        raise RuntimeError(f"policy {policy.name}: nothing can run, and request {waiting} waits for ever")
+    run.run()
     return run.result()

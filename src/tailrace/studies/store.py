@@ -76,10 +76,11 @@ def load(key: str) -> Result | None:
     return Result(text["meta"], requests, text["counters"], timeline, text["tallies"])
 
 
-def prune(most_bytes: int = MOST_BYTES) -> None:
+def prune(most_bytes: int = MOST_BYTES, place: Path | None = None, pattern: str = "*.npz") -> None:
     """Delete the results unused for longest until the rest fit ``most_bytes``."""
     with contextlib.suppress(OSError):
-        files = sorted(((f.stat().st_mtime, f.stat().st_size, f) for f in folder().glob("*.npz")), reverse=True)
+        found = (place or folder()).glob(pattern)
+        files = sorted(((f.stat().st_mtime, f.stat().st_size, f) for f in found), reverse=True)
         total = 0
         for _, size, file in files:
             total += size

@@ -13,7 +13,7 @@ from . import qba
 from .panels import Figure
 from .study import Study
 
-__all__ = ["Figure", "figures", "page", "write"]
+__all__ = ["Figure", "check", "figures", "page", "write"]
 
 
 def figures(document: Mapping[str, Any]) -> list[Figure]:
@@ -29,16 +29,22 @@ def page(document: Mapping[str, Any]) -> str:
     return qba.page(Study(document), figures(document), document["study"])
 
 
+def check(path: str | Path) -> Path:
+    """``path``, if a page can be written there. Raises UserError before anything long is done."""
+    target = Path(path)
+    if not target.suffix:
+        raise UserError(f"{target}: the figures go to a folder of that name; end the page's name with .md")
+    files.check_place(target)
+    return target
+
+
 def write(path: str | Path, document: Mapping[str, Any]) -> list[Path]:
     """Write the page to ``path`` and its figures (SVG, dark on white) to a folder beside it, named as its stem.
 
     Figures come first, so a page never links to what is not there. Returns the page and
     the figures. Raises UserError if a file cannot be written, or if matplotlib is not installed.
     """
-    target = Path(path)
-    if not target.suffix:
-        raise UserError(f"{target}: the figures go to a folder of that name; end the page's name with .md")
-    files.check_place(target)
+    target = check(path)
     drawn = figures(document)
     folder = target.with_suffix("")
     written = [files.write_text(folder / f"{figure.name}.svg", standalone(figure.svg)) for figure in drawn]

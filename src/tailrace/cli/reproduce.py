@@ -1,0 +1,56 @@
+"""``tailrace reproduce``: a paper's experiments, its numbers beside ours, and whether its claims hold."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from typing import Annotated
+
+import typer
+
+from .options import Jobs, Json, NoCache
+
+__all__ = ["app"]
+
+app = typer.Typer(help="Run a paper's experiments: its numbers beside ours, and whether its claims hold")
+
+
+@app.callback()
+def _root() -> None:
+    """Run a paper's experiments: its numbers beside ours, and whether its claims hold."""
+
+
+@app.command()
+def qba(
+    seeds: Annotated[
+        int | None, typer.Option(help="Runs of each setting", min=2, show_default="100; 20 with --quick")
+    ] = None,
+    only: Annotated[str, typer.Option(help="Of fig2, fig3, fig4, fig5, table2, choices; default: all")] = "",
+    profile: Annotated[
+        str, typer.Option(help="Readings of what the paper leaves open: paper, enforced, all_history; or all")
+    ] = "paper",
+    azure: Annotated[
+        str,
+        typer.Option(help="Azure's 2023 conversation trace, for table2 (tailrace workload fetch azure-2023-conv)"),
+    ] = "",
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer seeds and points; what they cannot test says so")
+    ] = False,
+    page: Annotated[str, typer.Option(help="Also write the study as a Markdown page, its figures beside it")] = "",
+    jitter: Annotated[
+        float, typer.Option(help="Coefficient of variation of step times, off in the paper", min=0, max=10)
+    ] = 0.0,
+    concurrency: Annotated[
+        float, typer.Option(help="Seconds a step takes longer for each sequence in it, off in the paper", min=0, max=1)
+    ] = 0.0,
+    jobs: Jobs = 0,
+    no_cache: NoCache = False,
+    as_json: Json = False,
+) -> None:
+    """Quota-Based Aging, arXiv 2610.17795: figures 2 to 5, Table II, the queueing model, the claims."""
+    from . import reproduce_qba as verb
+
+    options = verb.Options(
+        seeds or (20 if quick else 100), only, profile, azure, quick, page, jitter, concurrency, jobs, not no_cache
+    )
+    verb.run(options, as_json, shlex.join(["tailrace", *sys.argv[1:]]))

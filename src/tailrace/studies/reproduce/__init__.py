@@ -1,0 +1,1 @@
+"""The papers' experiments: what to run, the printed numbers beside ours, and whether claims hold."""
