@@ -65,6 +65,10 @@ def _print(document: dict[str, Any]) -> None:
                 f"{name}: the {fit['values']} numbers printed for 32 requests/s: mean absolute log ratio "
                 f"{fit['mean_abs_log_ratio']:.3f} [{low:.3f}, {high:.3f}]"
             )
+            if fit["adjusted"]:
+                low, high = fit["adjusted"]["ci"]
+                score = fit["adjusted"]["mean_abs_log_ratio"]
+                print(f"{name}: with each mean moved to the expected load {score:.3f} [{low:.3f}, {high:.3f}]")
         out.print(_claims([claim for claim in document["claims"] if claim["profile"] == name], name))
     for experiment, why in document["not_run"].items():
         print(f"not run: {experiment}, {why}")
@@ -87,6 +91,7 @@ def _numbers(rows: list[dict[str, Any]], name: str) -> Table:
 def _claims(claims: list[dict[str, Any]], name: str) -> Table:
     table = Table("", "claim", "holds", "why", title=f"claims, profile {name}")
     for claim in claims:
-        holds = {True: "yes", False: "no", None: "not known"}[claim["holds"]]
+        open_ = "not tested" if claim["why"].startswith("not tested") else "undecided"
+        holds = {True: "yes", False: "no"}.get(claim["holds"], open_)
         table.add_row(claim["experiment"], claim["claim"], holds, claim["why"])
     return table

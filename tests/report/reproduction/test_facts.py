@@ -27,7 +27,7 @@ def test_neighbours_are_named_as_a_range() -> None:
     assert Axis("ε = ").at(0.1 + 0.2) == "ε = 0.3"
 
 
-def test_an_order_marks_neighbours_whose_intervals_overlap() -> None:
+def test_an_order_marks_neighbours_that_are_not_told_apart() -> None:
     values = {"a": Value(2.0, (1.9, 2.1)), "b": Value(1.0, (0.9, 1.1)), "c": Value(2.2, (2.05, 2.3)), "d": None}
     assert facts.ranked(values) == "b 1.00 s < a 2.00 s ≈ c 2.20 s"
     assert facts.ranked({"a": Value(2.0), "b": Value(2.0)}) == "a 2.00 s ≈ b 2.00 s"
@@ -40,7 +40,7 @@ def test_who_is_lowest_flips_with_the_numbers() -> None:
     assert facts.leader({"a": high, "b": low}, "wait", RATE) == "The wait is lowest under b at all 3 loads."
     mixed = facts.leader({"a": curve(1, 2, 5), "b": high}, "wait", RATE)
     assert mixed == "The wait is lowest under a at 26 and 27 req/s; under b at 28 req/s."
-    assert "(at 1 of 1 its interval overlaps" in facts.leader(
+    assert "(at 1 of 1 not told apart" in facts.leader(
         {"a": curve(1.0, half=0.2), "b": curve(1.1, half=0.2)}, "wait", RATE
     )
     assert facts.leader({"a": low}, "wait", RATE) == ""
@@ -81,7 +81,7 @@ def test_changes_and_distances() -> None:
 def test_the_lowest_place_names_those_it_cannot_be_told_from() -> None:
     axis = Axis("k = ")
     text = facts.lowest_at(curve(3, 1, 1.1, 4, half=0.2, start=2), "P99", axis)
-    assert text == "P99 is lowest at k = 3 (1.00 s; its interval overlaps that at k = 4) and highest at k = 5 (4.00 s)."
+    assert text == "P99 is lowest at k = 3 (1.00 s; not told apart from that at k = 4) and highest at k = 5 (4.00 s)."
     assert facts.lowest_at(curve(3, 1, start=2), "P99", axis).startswith("P99 is lowest at k = 3 (1.00 s) and")
     assert facts.lowest_at(curve(3), "P99", axis) == ""
 

@@ -47,7 +47,15 @@ def test_what_is_not_finite_is_not_known() -> None:
     assert study.value("fig2", "qba", "wait_mean_s", {"rate_rps": 30}) == Value(None, None, None, 100)
 
 
-def test_intervals_overlap_only_where_both_are_known() -> None:
-    assert Value(1.0, (0.9, 1.1)).overlaps(Value(1.15, (1.1, 1.2)))
-    assert not Value(1.0, (0.9, 1.1)).overlaps(Value(1.15, (1.11, 1.2)))
-    assert not Value(1.0).overlaps(Value(1.0, (0.9, 1.1)))
+def test_without_values_by_seed_intervals_decide() -> None:
+    assert Value(1.0, (0.9, 1.1)).tied(Value(1.15, (1.1, 1.2)))
+    assert not Value(1.0, (0.9, 1.1)).tied(Value(1.15, (1.11, 1.2)))
+    assert not Value(1.0).tied(Value(1.0, (0.9, 1.1)))
+
+
+def test_values_by_seed_are_paired() -> None:
+    a = Value(2.0, (1.0, 3.0), by_seed=(1.0, 2.0, 3.0, 2.0))
+    b = Value(2.1, (1.1, 3.1), by_seed=(1.1, 2.1, 3.09, 2.11))
+    assert not a.tied(b)  # though the intervals overlap
+    assert a.tied(Value(2.0, (1.9, 2.1), by_seed=(1.2, 1.8, 3.1, 1.9)))
+    assert not a.tied(Value(2.1, (1.1, 3.1), by_seed=(None, 2.1, 3.1, 2.11)))

@@ -11,7 +11,10 @@ from .study import Study
 
 __all__ = ["claims_section", "counted"]
 
-WORDS: Final = {True: "holds", False: "**does not hold**", None: "not tested"}
+WORDS: Final = {True: "holds", False: "**does not hold**"}
+UNTESTED: Final = "not tested"
+"""How the reason begins where the runs were not made; else the seeds were too few to tell."""
+UNDECIDED: Final = "undecided"
 Claim = Mapping[str, Mapping[str, Any]]
 """One claim's record by profile."""
 
@@ -27,7 +30,7 @@ def claims_section(study: Study) -> str:
         [
             experiment,
             escape(claim),
-            *(WORDS[found[p]["holds"]] if p in found else WORDS[None] for p in study.profiles),
+            *(_word(found.get(p)) for p in study.profiles),
             _why(study, found),
         ]
         for (experiment, claim), found in claims.items()
@@ -39,12 +42,19 @@ def claims_section(study: Study) -> str:
 
 def counted(study: Study) -> str:
     """How many claims hold under the first profile, in a sentence; empty if there are none."""
-    found = [record[study.main]["holds"] for record in _by_claim(study).values() if study.main in record]
+    found = [_word(record[study.main]) for record in _by_claim(study).values() if study.main in record]
     if not found:
         return ""
-    parts = [f"bears out {found.count(True)}", f"contradicts {found.count(False)}"]
-    parts += [f"leaves {found.count(None)} untested"] if None in found else []
+    parts = [f"bears out {found.count(WORDS[True])}", f"contradicts {found.count(WORDS[False])}"]
+    parts += [f"leaves {found.count(word)} {word}" for word in (UNDECIDED, UNTESTED) if word in found]
     return f"Of the paper's claims ({len(found)} in all) the profile {code(study.main)} {join(parts)}."
+
+
+def _word(record: Mapping[str, Any] | None) -> str:
+    """What became of a claim, in a word or two."""
+    if record is None:
+        return UNTESTED
+    return WORDS.get(record["holds"], UNTESTED if record["why"].startswith(UNTESTED) else UNDECIDED)
 
 
 def _by_claim(study: Study) -> dict[tuple[str, str], dict[str, Mapping[str, Any]]]:

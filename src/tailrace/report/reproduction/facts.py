@@ -61,13 +61,13 @@ def known(values: Mapping[str, Value | None]) -> dict[str, Value]:
 
 
 def ranked(values: Mapping[str, Value | None], unit: str = "s") -> str:
-    """``a 1 s < b 2 s ≈ c 2.1 s``, ascending; ``≈`` where two neighbours' intervals overlap."""
+    """``a 1 s < b 2 s ≈ c 2.1 s``, ascending; ``≈`` where two neighbours are not told apart."""
     order = sorted(known(values).items(), key=lambda item: _number(item[1]))
     text = ""
     for place, (label, value) in enumerate(order):
         if place:
             before = order[place - 1][1]
-            text += " ≈ " if value.overlaps(before) or value.measured == before.measured else " < "
+            text += " ≈ " if value.tied(before) or value.measured == before.measured else " < "
         text += f"{label} {number(value.measured)} {unit}".rstrip()
     return text
 
@@ -80,7 +80,7 @@ def leader(curves: Mapping[str, Curve], what: str, axis: Axis) -> str:
     for x in shared:
         first, second, *_ = sorted(_at(curves, x).items(), key=lambda item: _number(item[1]))
         lowest.setdefault(first[0], []).append(x)
-        close += first[1].overlaps(second[1])
+        close += first[1].tied(second[1])
     if not shared:
         return ""
     if len(lowest) == 1:
@@ -89,7 +89,7 @@ def leader(curves: Mapping[str, Curve], what: str, axis: Axis) -> str:
     else:
         parts = [f"{label} at {axis.among(xs, shared)}" for label, xs in lowest.items()]
         text = f"The {what} is lowest under {'; under '.join(parts)}"
-    return text + (f" (at {close} of {len(shared)} its interval overlaps the next one's)." if close else ".")
+    return text + (f" (at {close} of {len(shared)} not told apart from the next)." if close else ".")
 
 
 def ranking(curves: Mapping[str, Curve], what: str, axis: Axis) -> str:
@@ -161,8 +161,8 @@ def lowest_at(curve: Curve, what: str, axis: Axis, unit: str = "s") -> str:
     if len(points) < 2:
         return ""
     low, high = min(points, key=points.__getitem__), max(points, key=points.__getitem__)
-    near = [x for x in points if x != low and curve[x].overlaps(curve[low])]
-    tie = f"; its interval overlaps that at {axis.among(near, list(points))}" if near else ""
+    near = [x for x in points if x != low and curve[x].tied(curve[low])]
+    tie = f"; not told apart from that at {axis.among(near, list(points))}" if near else ""
     return (
         f"{what} is lowest at {axis.at(low)} ({number(points[low])} {unit}{tie}) and highest at {axis.at(high)} "
         f"({number(points[high])} {unit})."

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ...metrics.seeds import interval
+
 __all__ = ["Curve", "Study", "Value"]
 
 
@@ -19,14 +21,24 @@ class Value:
     """95 % over seeds."""
     paper: float | None = None
     seeds: int = 1
+    by_seed: tuple[float | None, ...] = ()
+    """Where the document has them; of two values they are paired."""
 
     @property
     def ratio(self) -> float | None:
         """Measured over printed, None where there is no such thing."""
         return self.measured / self.paper if self.measured is not None and self.paper else None
 
-    def overlaps(self, other: Value) -> bool:
-        """Whether the two intervals have a point in common; no if either has none."""
+    def tied(self, other: Value) -> bool:
+        """Whether the two are not told apart.
+
+        Paired by seed: the 95 % interval of the difference holds zero. Without values by seed:
+        the two intervals have a point in common; no if either has none.
+        """
+        if len(self.by_seed) == len(other.by_seed) > 1:
+            pairs = zip(self.by_seed, other.by_seed, strict=True)
+            gap = interval([a - b for a, b in pairs if a is not None and b is not None])
+            return gap is None or gap[0] <= 0 <= gap[1]
         a, b = self.ci, other.ci
         return a is not None and b is not None and a[0] <= b[1] and b[0] <= a[1]
 
@@ -81,8 +93,9 @@ class Study:
 
 def _value(row: Mapping[str, Any]) -> Value:
     ends = row.get("ci")
+    by_seed = tuple(row.get("by_seed") or ())
     span = None if ends is None or None in map(_finite, ends) else (float(ends[0]), float(ends[1]))
-    return Value(_finite(row.get("measured")), span, _finite(row.get("paper")), int(row.get("seeds") or 1))
+    return Value(_finite(row.get("measured")), span, _finite(row.get("paper")), int(row.get("seeds") or 0), by_seed)
 
 
 def _finite(number: Any) -> float | None:

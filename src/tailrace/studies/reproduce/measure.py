@@ -15,14 +15,16 @@ from ...metrics import FINISHED
 from ...sim.run import Instance
 from ...table import LONG, SHORT
 
-__all__ = ["MEASURES", "measure"]
+__all__ = ["CONTROLS", "MEASURES", "measure"]
 
 F8 = NDArray[np.float64]
 
 WAITS: Final = ("wait_mean_s", "wait_p99_s", "short_wait_p99_s", "long_wait_p99_s", "ttft_p99_s", "e2e_mean_s")
 ENGINE: Final = ("tokens_per_s", "utilisation", "over_limit_steps", "preemptions")
 COUNTS: Final = ("started", "completed", "rejected", "predicted_long_started", "promoted", "arrival_scv")
-MEASURES: Final = (*WAITS, *ENGINE, *COUNTS)
+CONTROLS: Final = ("mean_gap_s", "mean_prompt_tokens", "mean_output_tokens")
+"""What was drawn: the load that a seed happened to bring."""
+MEASURES: Final = (*WAITS, *ENGINE, *COUNTS, *CONTROLS)
 
 
 def measure(run: Instance, skipped: float = 0.0) -> F8:
@@ -63,7 +65,8 @@ def measure(run: Instance, skipped: float = 0.0) -> F8:
         tallies.get("promoted", np.nan),
         float(gaps.var() / gaps.mean() ** 2) if len(gaps) and gaps.mean() > 0 else np.nan,
     ]
-    return np.array([*waits, *engine, *counts], dtype=np.float64)
+    drawn = [arrival[-1] / n, w.prompt_tokens.mean(), w.output_tokens.mean()]
+    return np.array([*waits, *engine, *counts, *drawn], dtype=np.float64)
 
 
 def _mean_and_p99(values: F8) -> tuple[float, float]:

@@ -63,7 +63,7 @@ def test_the_first_lines_say_what_was_run_and_how_near_it_comes() -> None:
     assert "0.050 [0.045, 0.100]: typically a factor of 1.05 apart" in text
     assert "9 of 15 are within 10 %" in text
     assert "farthest is QBA's true-short P99 wait at ε_SL = 0.1, 3.85 s against the paper's 7.59 s" in text
-    assert "`paper` bears out 1, contradicts 2 and leaves 1 untested" in text
+    assert "`paper` bears out 1, contradicts 2 and leaves 1 not tested" in text
 
 
 def test_what_was_left_out_is_not_said_to_have_been_run() -> None:
@@ -133,3 +133,10 @@ def test_what_people_wrote_cannot_break_the_page() -> None:
     assert "<b>" not in text
     assert r"# A \*star\*, reproduced" in text
     assert "The experiments of a book, run again" in text
+
+
+def test_the_score_at_the_expected_load_is_beside_the_plain_one() -> None:
+    made = document()
+    assert "moved to the expected gap" not in page(made)
+    made["fit"]["paper"]["adjusted"] = {"mean_abs_log_ratio": 0.0437, "ci": [0.041, 0.052]}
+    assert "they are 0.044 [0.041, 0.052] from the paper's." in page(made)

@@ -76,3 +76,15 @@ def test_a_formula_without_any_value_is_not_compared() -> None:
     text = model(Study(made), "")
     assert "The formula's mean wait" not in text
     assert "The simulator's mean wait has the order" in text
+
+
+def test_other_readings_of_n_have_a_table_of_their_own() -> None:
+    made = document()
+    base = {"profile": "paper", "experiment": "servers", "metric": "formula_wait_mean_s", "paper": None, "ci": None}
+    for n, servers, wait in (("budget", 16, 0.0123), ("matched", 10, None)):
+        at = {"rate_rps": 32, "servers": servers, "n": n}
+        made["rows"] += [{**base, "policy": p, "at": at, "measured": wait, "seeds": 0} for p in ("fcfs", "psf")]
+    text = model(Study(made), "")
+    (row,) = [line for line in text.splitlines() if line.startswith("| 16: B/q")]
+    assert row.count("0.0123") == 2
+    assert "| 10:" not in text  # a reading without a value says nothing

@@ -115,4 +115,6 @@ def test_the_printed_numbers_at_32_requests_a_second() -> None:
     chosen = fit_points(PROFILES["paper"])
     found = rows.fitted(chosen, sample([point for *_, point in chosen], 20, cache=False))
     assert found.values == 15
-    assert found.mean_abs_log_ratio <= 0.08
+    assert found.plain.mean_abs_log_ratio <= 0.08
+    assert found.adjusted is not None
+    assert found.adjusted.mean_abs_log_ratio <= 0.07

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from ...facts import join
 from ...markup import code, escape, image, paragraph, table
@@ -53,8 +54,9 @@ def _head(study: Study) -> str:
     )
     seeds = study.document["settings"]["seeds"]
     many = (
-        f"Numbers are means over {plain(seeds)} seeds; in brackets, 95 % intervals over the seeds. Between two "
-        "numbers, ≈ says that their intervals overlap."
+        f"Numbers are means over {plain(seeds)} seeds; in brackets, 95 % intervals over the seeds. ≈ says that two "
+        "numbers are not told apart: the 95 % interval of their difference, paired by seed, holds zero (over windows "
+        "of a trace: their intervals overlap)."
     )
     counts = many if seeds > 1 else "Numbers are of a single seed, so there are no intervals."
     quick = "This is a quick run: fewer seeds and points than the paper's." if document["settings"].get("quick") else ""
@@ -99,9 +101,24 @@ def _fit(study: Study) -> str:
         for p in study.profiles[1:]
         if p in scores and scores[p]["mean_abs_log_ratio"] is not None
     ]
+    parts += _adjusted(scores.get(study.main) or {})
     near = _near(study)
     rest = f"The other profiles' scores: {join(others)}." if others else ""
     return paragraph(*parts, near, rest, counted(study))
+
+
+def _adjusted(record: Mapping[str, Any]) -> list[str]:
+    """The score with each mean moved to the load that was to be drawn."""
+    score = record.get("adjusted")
+    if not score:
+        return []
+    ends = score.get("ci")
+    interval = f" [{ends[0]:.3f}, {ends[1]:.3f}]" if ends else ""
+    return [
+        "So near to saturation the means of all policies move together with the load that the seeds happened to draw; "
+        "moved to the expected gap and lengths, by regression over the seeds, they are "
+        f"{score['mean_abs_log_ratio']:.3f}{interval} from the paper's."
+    ]
 
 
 def _near(study: Study) -> str:

@@ -105,9 +105,24 @@ def model(study: Study, image: str) -> str:
     if record:
         parts += [_sizes(record), _calibration(record), image, _phi(record)]
     if formula:
-        parts.append(_against(study, formula))
+        parts += [_against(study, formula), _readings(study)]
         parts.append(details("The formula at every load", "\n\n".join(_by_rate(study, FORMULAS))))
     return "\n\n".join(part for part in parts if part)
+
+
+def _readings(study: Study) -> str:
+    """The formula under other readings of n, which decides more than anything else in it."""
+    names = {"budget": "B/q, as if KV were no limit", "matched": "what meets the FCFS wait of the calibration best"}
+    rows = []
+    for at in study.places("servers"):
+        values = by_policy(study, "servers", "formula_wait_mean_s", at)
+        if any(v is not None and v.measured is not None for v in values.values()):
+            reading = names.get(str(at["n"]), str(at["n"]))
+            rows.append([f"{plain(at['servers'])}: {reading}", plain(at["rate_rps"]), *map(cell, values.values())])
+    if not rows:
+        return ""
+    head = ["n", "req/s", *POLICIES.values()]
+    return details("Mean wait by the formula (s) under other readings of n", table(head, rows, 1))
 
 
 def _sizes(record: Mapping[str, Any]) -> str:
@@ -124,7 +139,7 @@ def _calibration(record: Mapping[str, Any]) -> str:
     discrete = record.get("discrete") or {}
     wanted = [
         ("s₀", "fixed part of a service time (1)", record["s0_s"], 1e3, "ms"),
-        ("α", "a prompt token (1)", record["alpha_s"], 1e6, "µs"),
+        ("α", "a prompt token (1); least squares leaves its sign free", record["alpha_s"], 1e6, "µs"),
         ("β", "an output token (1)", record["beta_s"], 1e6, "µs"),
         ("s₀", "fixed part, discrete form (2)", discrete.get("s0_s"), 1e3, "ms"),
         ("τ_p", "a prefill chunk (2)", discrete.get("prefill_chunk_s"), 1e3, "ms"),

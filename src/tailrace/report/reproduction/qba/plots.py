@@ -56,7 +56,8 @@ def _error_title(name: str) -> str:
 
 
 def _seeds(study: Study, experiment: str) -> str:
-    seeds = [v.seeds for key, v in study.values.items() if key[:2] == (study.main, experiment)]
+    # A formula has no seeds.
+    seeds = [v.seeds for key, v in study.values.items() if key[:2] == (study.main, experiment) and v.seeds] or [1]
     return f"; {_count(min(seeds), max(seeds))}"
 
 

@@ -148,9 +148,11 @@ def open_choices(study: Study, image: str) -> str:
         ]
         for at, value in found
     ]
+    seeds = max(value.seeds for _, value in found)
     first = (
-        "One choice at a time is changed from the default; the score is the mean absolute log ratio to the printed "
-        f"numbers, the waits are those with perfect predictions at {plain(REFERENCE_RPS)} req/s."
+        "One choice at a time is changed from the default. The score is the mean absolute log ratio to the printed "
+        f"numbers, of means over {plain(seeds)} seeds that are moved to the expected load; the waits are plain means "
+        f"with perfect predictions at {plain(REFERENCE_RPS)} req/s."
     )
     parts = [image, paragraph(first, *_moves(study)), details("Every choice", table(head, rows, 3))]
     return "\n\n".join(["## What each unstated choice does", *(part for part in parts if part)])

@@ -155,4 +155,11 @@ def _discrete(traces: _Traces, config: EngineConfig) -> dict[str, Any] | None:
     except UserError:
         return None
     moments: Moments = found.moments(traces.prompt, traces.output)
-    return {**dataclasses.asdict(found), "mean_service_s": moments.mean, "service_scv": moments.scv}
+    return {
+        "s0_s": found.s0_s,
+        "prefill_chunk_s": found.chunk_s,
+        "decode_block_s": found.block_s,
+        "chunk_tokens": chunk,
+        "mean_service_s": moments.mean,
+        "service_scv": moments.scv,
+    }

@@ -14,6 +14,7 @@ from ..measure import F8, MEASURES
 from ..points import Point, Samples
 from .calibration import Calibration, phi_points
 from .choices import Choice, Fitted, choices, fit_points
+from .expected import drawn
 from .plan import POLICIES, Cell, Scope, cells
 from .profiles import Profile
 from .published import AT_32_RPS, value
@@ -63,7 +64,8 @@ def rows(plan: Plan, samples: Samples, scope: Scope, calibration: Calibration | 
             values = values[: min(scope.seeds, CHOICE_SEEDS)]
         for metric in cell.metrics:
             column = values[:, MEASURES.index(metric)]
-            yield _row(cell.experiment, cell.policy, metric, cell.at, *_reduced(cell, metric, column, values))
+            row = _row(cell.experiment, cell.policy, metric, cell.at, *_reduced(cell, metric, column, values))
+            yield row if cell.experiment in ("table2", "choices") else {**row, "by_seed": _by_seed(column)}
         if cell.experiment == "table2" and cell.policy == "fcfs":
             column = values[:, MEASURES.index("arrival_scv")]
             yield _row(
@@ -78,8 +80,9 @@ def rows(plan: Plan, samples: Samples, scope: Scope, calibration: Calibration | 
     for choice in plan.choices:
         found, seeds = fitted(choice.points, samples, CHOICE_SEEDS), min(scope.seeds, CHOICE_SEEDS)
         at = {"choice": choice.choice, "value": choice.value, "default": choice.default}
-        ci = list(found.ci) if found.ci else None
-        yield _row("choices", "", "mean_abs_log_ratio", at, found.mean_abs_log_ratio, ci, seeds)
+        score = found.adjusted or found.plain  # so few seeds would mostly show what load they drew
+        ci = list(score.ci) if score.ci else None
+        yield _row("choices", "", "mean_abs_log_ratio", at, score.mean_abs_log_ratio, ci, seeds)
 
 
 def _row(
@@ -101,6 +104,11 @@ def _row(
         "ci": ci,
         "seeds": seeds,
     }
+
+
+def _by_seed(column: F8) -> list[float | None]:
+    """For differences paired by seed; six digits."""
+    return [None if np.isnan(value) else float(f"{value:.6g}") for value in column]
 
 
 def _reduced(cell: Cell, metric: str, column: F8, values: F8) -> tuple[float | None, list[float] | None, int]:
@@ -150,4 +158,4 @@ def fitted(points: Iterable[Fitted], samples: Samples, most: int | None = None) 
         for metric, number in AT_32_RPS[key].items():
             found.append(samples[point][:most, MEASURES.index(metric)])
             printed.append(number)
-    return fit(found, printed)
+    return fit(found, printed, drawn(samples[point][:most]))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .... import __version__
+from ..fit import Fit
 from ..points import Samples, sample
 from . import trace_claims  # noqa: F401  registers its claims
 from .calibration import calibrate
@@ -58,7 +59,7 @@ def run(study: Study, done: Callable[[int], None] = lambda runs: None) -> dict[s
         if calibration is not None:
             shown["calibration"][profile.name] = calibration.shown
         if planned.fitted:
-            shown["fit"][profile.name] = dataclasses.asdict(fitted(planned.fitted, samples))
+            shown["fit"][profile.name] = _shown(fitted(planned.fitted, samples))
     return {
         "study": "qba",
         "version": __version__,
@@ -75,6 +76,12 @@ def run(study: Study, done: Callable[[int], None] = lambda runs: None) -> dict[s
         **shown,
         "not_run": _not_run(scope),
     }
+
+
+def _shown(found: Fit) -> dict[str, Any]:
+    """The plain score, with the adjusted one beside it."""
+    one = None if found.adjusted is None else dataclasses.asdict(found.adjusted)
+    return {"values": found.values, **dataclasses.asdict(found.plain), "adjusted": one}
 
 
 def _join(samples: Samples, more: Samples) -> Samples:
