@@ -133,6 +133,13 @@ def test_means_over_seeds_are_not_set_against_each_other() -> None:
     assert "20.0 s" not in text[: text.index("<main>")]
 
 
+def test_how_often_a_policy_put_long_requests_first_is_told() -> None:
+    tallies = {"predicted_long_started": 200.0, "promoted": 25.0, "by_seed": {"promoted": [20, 30]}}
+    text = page(document(result("a", 1.0), result("qba", 2.0, tallies=tallies)), [], "c", "v")
+    assert "qba: put 12 % of the predicted-long requests first, as aged." in text
+    assert text.count("requests first, as aged") == 1
+
+
 def test_a_reader_learns_what_policies_do_and_what_they_are_told() -> None:
     doc = document(result("fcfs", 1.0), result("qba", 2.0), result("mine", 2.0))
     doc["results"][1]["predictions"] = "oracle"

@@ -148,8 +148,9 @@ def _explain(document: dict[str, Any]) -> None:
         if any(r["load_state"] == state for r in results):
             print(f"{state}: {meaning}")
     for r in results:
-        if text := facts.starved(r):
-            print(f"{r['label']} {text}")
+        for text in (facts.starved(r), facts.promoted(r)):
+            if text:
+                print(f"{r['label']} {text}")
     rejected = max(r["counts"]["rejected"] for r in results)
     if rejected:
         kv = document["engine"]["kv_tokens"]

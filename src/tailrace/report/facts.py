@@ -9,7 +9,8 @@ from typing import Any, Final
 from .style import is_oracle
 from .values import duration, lookup, number, plain
 
-__all__ = ["MEANING", "extremes", "join", "load_notes", "peak", "quiet", "share_reading", "starved", "workload_line"]
+__all__ = ["MEANING", "extremes", "join", "load_notes", "peak", "promoted"]
+__all__ += ["quiet", "share_reading", "starved", "workload_line"]
 
 MEANING: Final = {
     "OVERLOADED": (
@@ -56,6 +57,7 @@ def load_notes(document: Mapping[str, Any]) -> list[str]:
             who = "All policies" if len(labels) == len(results) > 1 else join(labels)
             notes.append(f"{who}: {state}. That means {meaning}.")
     notes += _ends(document) + [f"{_label(r)}: {text}." for r in results if (text := starved(r))]
+    notes += [f"{_label(r)}: {text}." for r in results if (text := promoted(r))]
     told = [_label(r) for r in results if is_oracle(r["policy"], r.get("predictions"))]
     if told:
         verb = "is" if len(told) == 1 else "are"
@@ -102,6 +104,15 @@ def starved(result: Mapping[str, Any]) -> str:
         f"come, first served (2 × {duration(found['fcfs_longest_wait_s'])}), the longest "
         f"{duration(found['longest_wait_s'])}"
     )
+
+
+def promoted(result: Mapping[str, Any]) -> str:
+    """How often a policy put long requests first, in a sentence without its end; empty if it has no such tally."""
+    tallies = result.get("tallies") or {}
+    started, ahead = tallies.get("predicted_long_started"), tallies.get("promoted")
+    if not started or ahead is None:
+        return ""
+    return f"put {100 * ahead / started:.0f} % of the predicted-long requests first, as aged"
 
 
 def extremes(values: Mapping[str, float | None], what: str) -> str:
