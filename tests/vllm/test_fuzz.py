@@ -15,7 +15,13 @@ OPERATIONS = 10_000
 
 @pytest.mark.parametrize(
     ("policy", "in_flight", "prefix_cache"),
-    [("qba", 1, True), ("qba", 2, False), ("srpt", 1, False), ("srpt", 2, True), ("vllm_priority", 2, False)],
+    [
+        pytest.param("qba", 1, True, marks=pytest.mark.plain),
+        pytest.param("qba", 2, False),
+        pytest.param("srpt", 1, False, marks=pytest.mark.plain),
+        pytest.param("srpt", 2, True),
+        pytest.param("vllm_priority", 2, False, marks=pytest.mark.plain),
+    ],
 )
 def test_nothing_is_lost(policy: str, in_flight: int, prefix_cache: bool) -> None:
     """Every request ends once, all blocks come back, and without a cache nobody is displaced in vain."""

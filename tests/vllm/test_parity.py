@@ -19,6 +19,13 @@ from tailrace.studies import parity
 from tailrace.vllm_plugin.offline import version
 
 STEPS = 2000
+COMPILED = {(policy, case) for policy in ("vllm_fcfs", "qba") for case in ("base", "async", "little memory")}
+"""Compared as users run them. The others run as plain Python: 3 s each, and to compile a policy takes a minute."""
+
+
+def _plan() -> list[Any]:
+    pairs = parity.plan(version())
+    return [pytest.param(*pair, marks=[] if pair in COMPILED else pytest.mark.plain) for pair in pairs]
 
 
 def _agree(policy: str, case: str) -> None:
@@ -28,11 +35,12 @@ def _agree(policy: str, case: str) -> None:
     assert found.steps == STEPS
 
 
-@pytest.mark.parametrize(("policy", "case"), parity.plan(version()))
+@pytest.mark.parametrize(("policy", "case"), _plan())
 def test_every_step_is_the_same(policy: str, case: str) -> None:
     _agree(policy, case)
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("case", ["base", "async", "little memory"])
 def test_a_policys_own_victims_reach_vllm(case: str) -> None:
     """vLLM's priority policy, once as it is and once through the plugin's victim hook."""
@@ -52,6 +60,7 @@ class Bounded(Policy):
         return (40 if live.shape[0] > 9 else 90), hooks.NO_LIMIT, math.inf
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("case", ["base", "async"])
 def test_a_policys_limit_of_the_step_reaches_vllm(case: str) -> None:
     _agree("bounded", case)

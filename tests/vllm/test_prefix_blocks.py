@@ -16,6 +16,8 @@ pytest.importorskip("vllm", reason="vLLM is not installed here; run scripts/vllm
 from tailrace.schedule import prefix
 from tailrace.schedule.prefix import build_blocks
 
+pytestmark = pytest.mark.plain
+
 OPERATIONS = 6000
 BLOCK = 4
 """Tokens."""

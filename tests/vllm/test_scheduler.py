@@ -11,6 +11,8 @@ pytest.importorskip("vllm", reason="vLLM is not installed here; run scripts/vllm
 from tailrace.errors import UserError
 from tailrace.vllm_plugin.offline import OfflineScheduler, Settings
 
+pytestmark = pytest.mark.plain
+
 
 def _offline(policy: str, **settings: Any) -> OfflineScheduler:
     return OfflineScheduler(Settings(tailrace={"policy": policy}, **settings))

@@ -112,6 +112,7 @@ def _waiting(host: PolicyHost, now: float, running: Iterable[str] = (), free: in
     return _names(found)
 
 
+@pytest.mark.plain
 def test_a_host_ranks_as_the_policy_says() -> None:
     host = _host("psf")
     for name, arrival, length in (("l1", 0.0, LONG), ("s1", 1.0, SHORT), ("l2", 2.0, LONG), ("s2", 3.0, SHORT)):
@@ -120,6 +121,7 @@ def test_a_host_ranks_as_the_policy_says() -> None:
     assert _waiting(host, 4.0, free=0) == ["s1", "s2", "l1", "l2"]  # asking changes nothing
 
 
+@pytest.mark.plain
 def test_a_host_ranks_many_rows_as_python_does() -> None:
     host = _host("sjf", capacity=1000, seqs=300)
     rng = np.random.default_rng(3)
@@ -135,6 +137,7 @@ def test_a_host_ranks_many_rows_as_python_does() -> None:
     assert _waiting(host, 1001.0, started) == [name for name in in_order if name not in started]
 
 
+@pytest.mark.plain
 def test_rows_are_used_again_and_a_full_table_loses_nobody() -> None:
     host = _host("psf", capacity=2)
     for name in ("a", "b", "c", "d", "e"):
@@ -152,12 +155,14 @@ def test_rows_are_used_again_and_a_full_table_loses_nobody() -> None:
         _host("psf", capacity=0)
 
 
+@pytest.mark.plain
 def test_a_request_that_may_run_for_ever() -> None:
     host = _host("srpt", capacity=2)
     host.arrive(_request("a"), {"arrival_s": 0.0, "prompt_tokens": 5}, 10**30, 0.0)
     assert host._rows_state["output_tokens"][host.rows["a"]] == 2**31
 
 
+@pytest.mark.plain
 def test_a_preemption_that_was_planned_and_not_made() -> None:
     """KV pressure in the plan, none in the engine: the engine's account counts, and the mirror follows."""
     host = _host("srpt", blocks=10, seqs=4)
@@ -183,6 +188,7 @@ def test_the_mirror_settles_what_it_did_not_see() -> None:
     assert host.records["phase"][[host.rows["a"], host.rows["b"]]].tolist() == [3, 3]
 
 
+@pytest.mark.plain
 def test_a_row_that_changed_hands_while_its_step_ran() -> None:
     host = _host("srpt", capacity=1)
     _arrive(host, "a", 0.0)
@@ -195,6 +201,7 @@ def test_a_row_that_changed_hands_while_its_step_ran() -> None:
     assert _waiting(host, 2.0) == ["b"]
 
 
+@pytest.mark.plain
 def test_a_request_that_left_while_its_step_ran() -> None:
     host = _host("srpt")
     _arrive(host, "a", 0.0)
@@ -233,6 +240,7 @@ def _crowd(**given: Any) -> PolicyHost:
     return host
 
 
+@pytest.mark.plain
 def test_a_shorter_request_displaces_the_longest_at_the_cap() -> None:
     host = _crowd()
     _arrive(host, "small", 3.0, prompt_tokens=5)
@@ -246,12 +254,14 @@ def test_a_shorter_request_displaces_the_longest_at_the_cap() -> None:
     assert _names(_decide(host, ["middle", "large"], 900, 3.0).displaced) == []
 
 
+@pytest.mark.plain
 def test_equals_never_displace_each_other() -> None:
     host = _crowd()
     _arrive(host, "same", 3.0, prompt_tokens=90)
     assert _names(_decide(host, ["middle", "large"], 900, 3.0).displaced) == []
 
 
+@pytest.mark.plain
 def test_nobody_is_displaced_for_a_request_that_would_not_start() -> None:
     """It outranks the one with 6 blocks; with that, 8 are free, and it may need 7 or 9."""
     for prompt, displaced in ((110, ["large"]), (130, [])):
