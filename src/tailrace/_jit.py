@@ -288,6 +288,13 @@ class Entry:
 
         return first
 
+    def compile(self, classes: tuple[type, ...], *args: Any) -> None:
+        """Compile for ``args``, and call nothing. Raises CompileError."""
+        extra = self._extra(classes)
+        if ENABLED and (extra, classes) not in self._known:
+            self._compile(self._of(extra), classes, tuple(map(numba.typeof, args)))
+            self._known.add((extra, classes))
+
     def bound(self, classes: tuple[type, ...], engine: Bound, args: tuple[Any, ...]) -> Callable[..., Any]:
         """The code compiled for ``engine``'s address and the types of ``args``, without numba's look at
         every argument and into every array, which for an engine takes longer than most kernels do.
