@@ -53,6 +53,7 @@ def test_compare_writes_report_and_requests(tailrace: Any, tmp_path: Path) -> No
     assert found["seeds"] == [0, 1]
 
 
+@pytest.mark.plain
 def test_a_module_may_be_called_like_its_policy(tailrace: Any, tmp_path: Path) -> None:
     (tmp_path / "sameness.py").write_text(OWN.replace("NAME", "sameness").replace("BODY", "return 0, 0.0"))
     for text in ("sameness:Own", "sameness.py:Own", str(tmp_path / "sameness.py") + ":Own"):
@@ -103,7 +104,7 @@ def test_a_misspelt_hook_and_a_file_without_its_class(tailrace: Any, tmp_path: P
 
 
 def test_what_the_table_does_not_say_is_said_below(tailrace: Any) -> None:
-    small = ("--policies", "fcfs,psf", "--jobs", "1", "--report", "")
+    small = ("--policies", "fcfs,qba", "--jobs", "1", "--report", "")
     shown = tailrace("compare", "qba:requests=100", "--engine", "vllm_v1:kv_tokens=64", *small)
     assert "rejected: 100 requests need more KV than the 64 tokens there are" in shown.out
     assert "cannot matter" not in shown.out

@@ -228,6 +228,6 @@ def draw(name: str, seed: int, in_flight: tuple[int, ...] = (1, 2), most: int = 
     return Case(f"{name} {seed}", workload, policy, params, config, latency, oracle)
 
 
-PROFILED_TOO = ("sink", "qba")
+PROFILED_TOO = ("sink",)
 """Policies that are also compiled for the profiled model; one is enough for the engine."""
 NAMES = (*ORACLES, "sink")

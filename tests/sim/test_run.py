@@ -29,6 +29,7 @@ class NanForEven(Policy):
         return 0, math.nan if row % 2 == 0 else 1.0
 
 
+@pytest.mark.plain
 def test_a_key_that_is_no_number_ranks_last() -> None:
     w = load("deterministic:gap_s=0,requests=20,prompt=120,output=8")
     cls: Any = NanForEven

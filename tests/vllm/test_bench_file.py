@@ -23,6 +23,7 @@ def _output(found: dict[str, Any], i: int) -> Any:
     return out
 
 
+@pytest.mark.plain
 def test_vllm_finds_the_same_figures() -> None:
     from vllm.benchmarks.serve import calculate_metrics
 
