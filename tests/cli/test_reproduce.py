@@ -40,6 +40,8 @@ def test_numbers_beside_the_papers_and_claims(tailrace: Any) -> None:
     [
         (["--profile", "papr"], "unknown profile 'papr' (did you mean 'paper'?)"),
         (["--only", "fig9"], "unknown experiment 'fig9'"),
+        (["--profile", ","], "no profile in ','"),
+        (["--only", ","], "no experiment in ','"),
         (["--azure", "nowhere.csv"], "nowhere.csv"),
         (["--seeds", "1"], "--seeds"),
         (["--page", "qba"], "end the page's name with .md"),

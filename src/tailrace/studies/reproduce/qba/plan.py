@@ -84,6 +84,8 @@ class Scope:
 
 def choose(text: str) -> tuple[str, ...]:
     """The experiments named in ``text``; all where it is empty. Raises UserError with the nearest name."""
+    if text.strip() and not text.strip(" ,"):
+        raise UserError(f"no experiment in {text!r}: name some of {', '.join(EXPERIMENTS)}")
     names = spec.split_list(text) if text.strip() else list(EXPERIMENTS)
     for name in names:
         if name not in EXPERIMENTS:

@@ -108,6 +108,8 @@ def label(error: str, rate: float) -> str:
 
 def choose(text: str) -> list[Profile]:
     """The profiles named in ``text``, or all. Raises UserError with the nearest name."""
+    if not text.strip(" ,"):
+        raise UserError(f"no profile in {text!r}: name some of {', '.join(PROFILES)}, or all")
     names = list(PROFILES) if text.strip() == "all" else spec.split_list(text)
     for name in names:
         if name not in PROFILES:
