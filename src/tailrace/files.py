@@ -9,11 +9,11 @@ import tempfile
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
 from .errors import UserError
 
-__all__ = ["check_place", "is_config", "read_config", "write_atomically", "write_text"]
+__all__ = ["check_place", "is_config", "keep", "read_config", "write_atomically", "write_text"]
 
 CONFIG_SUFFIXES: Final = (".toml", ".yaml", ".yml", ".json")
 
@@ -99,6 +99,19 @@ def write_atomically(path: str | Path, write: Callable[[str], None]) -> Path:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
     return target
+
+
+def keep(path: Path, write: Callable[[IO[bytes]], object]) -> None:
+    """Write a file of a cache. A half-written one never appears; a full or closed disk is no error."""
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                write(file)
+            os.replace(temporary, path)
+        finally:
+            Path(temporary).unlink(missing_ok=True)
 
 
 def write_text(path: str | Path, text: str) -> Path:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
 import hashlib
 import json
 import logging
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from .. import _jit, workloads
+from .. import _jit, files, workloads
 from ..registry import POLICIES
 from . import parity, pool
 from .parity import Outcome
@@ -74,24 +72,17 @@ def _digest(arrivals: str) -> str:
 @functools.cache
 def _code() -> bytes:
     here = Path(__file__).parents[1]
-    files = [f for f in sorted(here.rglob("*.py")) if f.relative_to(here).parts[0] not in APART]
+    sources = [f for f in sorted(here.rglob("*.py")) if f.relative_to(here).parts[0] not in APART]
     digest = hashlib.sha256()
-    for file in [*files, *map(here.joinpath, USED)]:
+    for file in [*sources, *map(here.joinpath, USED)]:
         digest.update(str(file.relative_to(here)).encode() + b"\0" + file.read_bytes())
     return digest.digest()
 
 
 def save(key: str, outcome: Outcome) -> None:
     """Keep ``outcome``; a half-written file never appears. A full or closed disk is no error."""
-    with contextlib.suppress(OSError):
-        folder().mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=folder(), suffix=".tmp")
-        try:
-            with os.fdopen(handle, "w") as file:
-                json.dump(dataclasses.asdict(outcome), file)
-            os.replace(temporary, folder() / f"{key}.json")
-        finally:
-            Path(temporary).unlink(missing_ok=True)
+    text = json.dumps(dataclasses.asdict(outcome))
+    files.keep(folder() / f"{key}.json", lambda file: file.write(text.encode()))
 
 
 def load(key: str) -> Outcome | None:

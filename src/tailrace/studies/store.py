@@ -8,7 +8,6 @@ import functools
 import hashlib
 import json
 import os
-import tempfile
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from .. import metrics
+from .. import files, metrics
 from .._jit import cache_root, source_digest
 from ..sim.run import Result
 
@@ -41,8 +40,8 @@ def key_of(inputs: Mapping[str, Any], sources: tuple[str, ...] = ()) -> str:
 def _code() -> str:
     """Hash of what turns a finished engine into a result, besides the engine itself."""
     here = Path(__file__).parents[1]
-    files = [*sorted((here / "metrics").glob("*.py")), *sorted((here / "sim").glob("*.py"))]
-    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+    sources = [*sorted((here / "metrics").glob("*.py")), *sorted((here / "sim").glob("*.py"))]
+    return hashlib.sha256(b"".join(file.read_bytes() for file in sources)).hexdigest()
 
 
 def save(key: str, result: Result) -> None:
@@ -50,15 +49,7 @@ def save(key: str, result: Result) -> None:
     arrays = {f"r_{f.name}": getattr(result.requests, f.name) for f in dataclasses.fields(metrics.Requests)}
     arrays |= {f"t_{name}": values for name, values in result.timeline.items()}
     arrays["json"] = np.array(json.dumps({k: getattr(result, k) for k in ("meta", "counters", "tallies")}))
-    with contextlib.suppress(OSError):
-        folder().mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=folder(), suffix=".tmp")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                np.savez(file, **arrays)
-            os.replace(temporary, folder() / f"{key}.npz")
-        except OSError:
-            os.unlink(temporary)
+    files.keep(folder() / f"{key}.npz", lambda file: np.savez(file, **arrays))
 
 
 def load(key: str) -> Result | None:
@@ -80,9 +71,9 @@ def prune(most_bytes: int = MOST_BYTES, place: Path | None = None, pattern: str 
     """Delete the results unused for longest until the rest fit ``most_bytes``."""
     with contextlib.suppress(OSError):
         found = (place or folder()).glob(pattern)
-        files = sorted(((f.stat().st_mtime, f.stat().st_size, f) for f in found), reverse=True)
+        kept = sorted(((f.stat().st_mtime, f.stat().st_size, f) for f in found), reverse=True)
         total = 0
-        for _, size, file in files:
+        for _, size, file in kept:
             total += size
             if total > most_bytes:
                 file.unlink(missing_ok=True)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
 import hashlib
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ... import _jit, latency, params, workloads
+from ... import _jit, files, latency, params, workloads
 from ...config import EngineConfig
 from ...hooks import Policy
 from ...sim.run import Instance, settle
@@ -88,7 +86,7 @@ def sample(
         task = tasks[index]
         for point, rows in zip(task.points, made, strict=True):
             if cache:
-                _save(keys[point, task.seeds], rows)
+                files.keep(folder() / f"{keys[point, task.seeds]}.npy", functools.partial(np.save, arr=rows))
         done(len(task.points) * len(task.seeds))
 
     _compile({point.policy.partition(":")[0]: point for task in tasks for point in task.points}.values(), workers)
@@ -169,19 +167,6 @@ def _code() -> str:
     here = Path(__file__).parent
     files = [*sorted((here.parents[1] / "workloads").rglob("*.py")), here / "measure.py", here / "traffic.py"]
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
-
-
-def _save(key: str, rows: F8) -> None:
-    """Keep ``rows``; a half-written file never appears. A full or closed disk is no error."""
-    with contextlib.suppress(OSError):
-        folder().mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=folder(), suffix=".tmp")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                np.save(file, rows)
-            os.replace(temporary, folder() / f"{key}.npy")
-        except OSError:
-            os.unlink(temporary)
 
 
 def _load(key: str) -> F8 | None:

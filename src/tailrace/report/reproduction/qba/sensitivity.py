@@ -15,6 +15,8 @@ from .plots import choices, with_default
 __all__ = ["errors", "hyperparameters", "open_choices", "side_by_side"]
 
 AXES = {"k": "k", "aging_quantile": "γ"}
+NEGLIGIBLE = 0.005
+"""Scores that differ by less do not differ."""
 ERROR_METRICS = ("wait_mean_s", "short_wait_p99_s", "long_wait_p99_s")
 
 
@@ -180,13 +182,13 @@ def _moves(study: Study) -> list[str]:
         f"{escape(choice)}: {escape(value)} ({number(score)} against {number(default[choice])})"
         for choice, values in scores.items()
         for value, score in values.items()
-        if choice in default and score < default[choice]
+        if choice in default and score < default[choice] - NEGLIGIBLE
     ]
     if default:
         out.append(
             f"Nearer to the paper than the default: {'; '.join(better)}."
             if better
-            else "No alternative is nearer to the paper than the default."
+            else f"No alternative is nearer to the paper than the default by more than {NEGLIGIBLE:g}."
         )
     return out
 

@@ -101,7 +101,8 @@ def cells(profile: Profile, scope: Scope) -> list[Cell]:
         out += [
             Cell("choices", policy, {"choice": c.choice, "value": c.value, "default": c.default}, point, BY_CLASS)
             for c in choices(profile)
-            for policy, _, point in c.points
+            for policy, (_, _, error), point in c.points
+            if error == 0
         ]
     return out
 

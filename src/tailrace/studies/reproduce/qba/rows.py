@@ -116,18 +116,21 @@ def _reduced(cell: Cell, metric: str, column: F8, values: F8) -> tuple[float | N
     known = column[~np.isnan(column)]
     if not len(known):
         return None, None, 0
-    if cell.experiment != "table2" or metric in AVERAGED:
+    if cell.experiment != "table2":
         return float(known.mean()), interval(list(known)), len(known)
+    apart = cell.at["protocol"] == "paper"  # windows that overlap are not independent, so they give no interval
     if metric in SUMMED:
         return float(known.sum()), None, len(known)
     if metric in POOLED:  # over all requests of all windows
         started = values[:, MEASURES.index("started")]
-        return float(np.nansum(column * started) / started.sum()), interval(list(known)), len(known)
-    return float(np.median(known)), _median_interval(known) if cell.at["protocol"] == "paper" else None, len(known)
+        return float(np.nansum(column * started) / started.sum()), interval(list(known)) if apart else None, len(known)
+    if metric in AVERAGED:
+        return float(known.mean()), interval(list(known)) if apart else None, len(known)
+    return float(np.median(known)), _median_interval(known) if apart else None, len(known)
 
 
 def _median_interval(values: F8) -> list[float] | None:
-    """95 %, by order statistics. Windows that overlap have none: they are not independent."""
+    """95 %, by order statistics."""
     from scipy.stats import quantile_test
 
     found = quantile_test(values, p=0.5).confidence_interval(0.95)

@@ -15,6 +15,8 @@ from .published import UTILISATION
 
 __all__ = ["PROTOCOLS"]
 
+APART: Final = {"paper": 100, "demand_matched": 17}
+"""Of the windows, how many can be chosen evenly that have no request in common: 17 of 1,000 in 19,366."""
 PROTOCOLS: Final = {"paper": "the paper's windows", "demand_matched": "the demand-matched windows"}
 
 
@@ -24,6 +26,13 @@ def _on(protocol: str, decide: Callable[[View, str], Verdict]) -> Callable[[View
 
 def _of(view: View, policy: str, metric: str, protocol: str) -> F8:
     return view.of("table2", policy, metric, protocol=protocol)
+
+
+def _means(view: View, protocol: str) -> tuple[F8, F8, F8]:
+    """FCFS's, PSF's and QBA's mean waits in windows that do not overlap."""
+    fcfs, psf, qba = (_of(view, policy, "wait_mean_s", protocol) for policy in ("fcfs", "psf", "qba"))
+    every = max(1, round(len(fcfs) / APART[protocol]))
+    return fcfs[::every], psf[::every], qba[::every]
 
 
 def _share(view: View, metric: str, order: Sequence[str], protocol: str) -> float:
@@ -40,14 +49,14 @@ def _medians(view: View, metric: str, order: Sequence[str], protocol: str) -> Ve
 
 
 def _gain(view: View, protocol: str) -> Verdict:
-    fcfs, psf, qba = (_of(view, policy, "wait_mean_s", protocol) for policy in ("fcfs", "psf", "qba"))
+    fcfs, psf, qba = _means(view, protocol)
     found = (ratio(psf, fcfs), ratio(qba, fcfs))
     parts = (between(found[0], 0.59, 0.79), between(found[1], 0.72, 0.92))
     return all_hold(parts), f"PSF/FCFS {found[0]} (paper 0.69), QBA/FCFS {found[1]} (0.82)"
 
 
 def _kept(view: View, protocol: str) -> Verdict:
-    fcfs, psf, qba = (_of(view, policy, "wait_mean_s", protocol) for policy in ("fcfs", "psf", "qba"))
+    fcfs, psf, qba = _means(view, protocol)
     found = ratio(fcfs - qba, fcfs - psf)
     return between(found, 0.44, 0.74), f"share kept {found} (paper 0.59)"
 
