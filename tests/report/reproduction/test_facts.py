@@ -40,9 +40,8 @@ def test_who_is_lowest_flips_with_the_numbers() -> None:
     assert facts.leader({"a": high, "b": low}, "wait", RATE) == "The wait is lowest under b at all 3 loads."
     mixed = facts.leader({"a": curve(1, 2, 5), "b": high}, "wait", RATE)
     assert mixed == "The wait is lowest under a at 26 and 27 req/s; under b at 28 req/s."
-    assert "(at 1 of 1 not told apart" in facts.leader(
-        {"a": curve(1.0, half=0.2), "b": curve(1.1, half=0.2)}, "wait", RATE
-    )
+    tied = {"a": curve(1.0, half=0.2), "b": curve(1.1, half=0.2)}
+    assert facts.leader(tied, "wait", RATE) == "The wait is lowest under a and b at 26 req/s."
     assert facts.leader({"a": low}, "wait", RATE) == ""
 
 
@@ -59,11 +58,14 @@ def test_crossings() -> None:
         return facts.crossing({"a": a, "b": b}, "a", "b", "wait", RATE)
 
     flat = curve(3, 3, 3, 3)
-    assert said(curve(1, 2, 4, 5), flat) == "a's wait is below b's up to 27 req/s and above it from 28 req/s."
-    assert said(flat, curve(1, 2, 4, 5)) == "a's wait is above b's up to 27 req/s and below it from 28 req/s."
+    assert said(curve(1, 2, 4, 5), flat) == "a's wait is below b's at 26 and 27 req/s, above it at 28 and 29 req/s."
+    assert said(flat, curve(1, 2, 4, 5)) == "a's wait is above b's at 26 and 27 req/s, below it at 28 and 29 req/s."
     assert said(curve(1, 1, 1, 1), flat) == "a's wait is below b's at 26 to 29 req/s."
     assert said(curve(1, 4, 1, 4), flat) == "a's wait is below b's at 26 and 28 req/s, above it at 27 and 29 req/s."
-    assert said(flat, flat) == said(curve(None), flat) == ""
+    assert said(flat, flat) == "a's wait is nowhere told apart from b's."
+    near = said(curve(1, 2.9, 4, 5, half=0.2), curve(3, 3, 3, 3, half=0.2))
+    assert near == "a's wait is below b's at 26 req/s, above it at 28 and 29 req/s; not told apart at 27 req/s."
+    assert said(curve(None), flat) == ""
     assert facts.crossing({"a": flat}, "a", "b", "wait", RATE) == ""
 
 

@@ -35,7 +35,8 @@ def claims_section(study: Study) -> str:
         ]
         for (experiment, claim), found in claims.items()
     ]
-    why = f"The reasons are those under {code(study.main)}." if several else ""
+    bars = "Where a claim gives a margin in brackets, the margin is ours: the paper says it in words."
+    why = f"{bars} The reasons are those under {code(study.main)}." if several else bars
     parts = ["## Claims", paragraph(counted(study), why), table(headings, rows, len(headings)), _failing(study, claims)]
     return "\n\n".join(part for part in parts if part)
 

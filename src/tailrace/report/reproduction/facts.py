@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -73,14 +74,13 @@ def ranked(values: Mapping[str, Value | None], unit: str = "s") -> str:
 
 
 def leader(curves: Mapping[str, Curve], what: str, axis: Axis) -> str:
-    """Whose ``what`` is lowest at how many of the places where several are known."""
+    """Whose ``what`` is lowest at which of the places where several are known; two that are not told apart together."""
     lowest: dict[str, list[float]] = {}
-    close = 0
     shared = [x for x in _places(curves.values()) if len(_at(curves, x)) > 1]
     for x in shared:
         first, second, *_ = sorted(_at(curves, x).items(), key=lambda item: _number(item[1]))
-        lowest.setdefault(first[0], []).append(x)
-        close += first[1].tied(second[1])
+        tie = first[1].tied(second[1])
+        lowest.setdefault(" and ".join(sorted((first[0], second[0]))) if tie else first[0], []).append(x)
     if not shared:
         return ""
     if len(lowest) == 1:
@@ -89,13 +89,13 @@ def leader(curves: Mapping[str, Curve], what: str, axis: Axis) -> str:
     else:
         parts = [f"{label} at {axis.among(xs, shared)}" for label, xs in lowest.items()]
         text = f"The {what} is lowest under {'; under '.join(parts)}"
-    return text + (f" (at {close} of {len(shared)} not told apart from the next)." if close else ".")
+    return f"{text}."
 
 
 def ranking(curves: Mapping[str, Curve], what: str, axis: Axis) -> str:
     """The order that most places show, and where another holds."""
     shared = [x for x in _places(curves.values()) if len(_at(curves, x)) == len(curves) > 1]
-    orders = {x: " < ".join(sorted(curves, key=lambda label: _number(curves[label][x]))) for x in shared}
+    orders = {x: _order({label: curve[x] for label, curve in curves.items()}) for x in shared}
     if not orders:
         return ""
     (usual, times), *others = Counter(orders.values()).most_common()
@@ -106,26 +106,32 @@ def ranking(curves: Mapping[str, Curve], what: str, axis: Axis) -> str:
     return f"The {what} has the order {usual} at {times} of {len(shared)} {axis.many}; {'; '.join(rest)}."
 
 
+def _order(values: Mapping[str, Value]) -> str:
+    """``a < b ≈ c``, ascending."""
+    order = sorted(values.items(), key=lambda item: _number(item[1]))
+    text = order[0][0]
+    for (_, before), (label, value) in itertools.pairwise(order):
+        text += f" {'≈' if value.tied(before) else '<'} {label}"
+    return text
+
+
 def crossing(curves: Mapping[str, Curve], a: str, b: str, what: str, axis: Axis) -> str:
     """Where ``what`` of ``a`` lies below that of ``b`` and where above."""
     if a not in curves or b not in curves:
         return ""
     pairs = {x: _at({a: curves[a], b: curves[b]}, x) for x in _places([curves[a], curves[b]])}
-    gaps = {x: _number(pair[a]) - _number(pair[b]) for x, pair in pairs.items() if len(pair) == 2}
-    signs = {x: gap < 0 for x, gap in gaps.items() if gap}
-    xs = list(signs)
+    both = {x: pair for x, pair in pairs.items() if len(pair) == 2}
+    tied = [x for x, pair in both.items() if pair[a].tied(pair[b]) or pair[a].measured == pair[b].measured]
+    signs = {x: _number(pair[a]) < _number(pair[b]) for x, pair in both.items() if x not in tied}
+    xs, every = list(signs), list(both)
     if not xs:
-        return ""
-    turns = [i for i in range(1, len(xs)) if signs[xs[i]] != signs[xs[i - 1]]]
+        return f"{a}'s {what} is nowhere told apart from {b}'s." if tied else ""
+    close = f"; not told apart at {axis.among(tied, every)}" if tied else ""
     side = {True: "below", False: "above"}
-    head = f"{a}'s {what} is {side[signs[xs[0]]]} {b}'s"
-    if not turns:
-        return f"{head} at {axis.at(xs[0])}." if len(xs) == 1 else f"{head} at {axis.among(xs, xs)}."
-    if len(turns) == 1:
-        i = turns[0]
-        return f"{head} up to {axis.at(xs[i - 1])} and {side[signs[xs[i]]]} it from {axis.at(xs[i])}."
-    below, above = (axis.among([x for x in xs if signs[x] is want], xs) for want in (True, False))
-    return f"{a}'s {what} is below {b}'s at {below}, above it at {above}."
+    places = {want: axis.among([x for x in xs if signs[x] is want], every) for want in set(signs.values())}
+    first, *others = [signs[xs[0]], *(set(signs.values()) - {signs[xs[0]]})]
+    text = f"{a}'s {what} is {side[first]} {b}'s at {places[first]}"
+    return text + "".join(f", {side[other]} it at {places[other]}" for other in others) + f"{close}."
 
 
 def against(curves: Mapping[str, Curve], a: str, b: str, what: str, axis: Axis) -> str:
@@ -136,6 +142,8 @@ def against(curves: Mapping[str, Curve], a: str, b: str, what: str, axis: Axis) 
     shared = [x for x in _places(pair.values()) if len(_at(pair, x)) == 2 and curves[b][x].measured]
     if not shared:
         return ""
+    if curves[a][shared[-1]].tied(curves[b][shared[-1]]):
+        return f"At {axis.at(shared[-1])} the two are not told apart."
     by = 100 * (_number(curves[a][shared[-1]]) / _number(curves[b][shared[-1]]) - 1)
     return f"At {axis.at(shared[-1])} {a}'s {what} is {abs(by):.0f} % {'below' if by < 0 else 'above'} {b}'s."
 

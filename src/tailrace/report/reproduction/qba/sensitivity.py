@@ -154,7 +154,8 @@ def open_choices(study: Study, image: str) -> str:
     first = (
         "One choice at a time is changed from the default. The score is the mean absolute log ratio to the printed "
         f"numbers, of means over {plain(seeds)} seeds that are moved to the expected load; the waits are plain means "
-        f"with perfect predictions at {plain(REFERENCE_RPS)} req/s."
+        f"with perfect predictions at {plain(REFERENCE_RPS)} req/s. Choices compensate one another: a profile changes "
+        "several at once."
     )
     parts = [image, paragraph(first, *_moves(study)), details("Every choice", table(head, rows, 3))]
     return "\n\n".join(["## What each unstated choice does", *(part for part in parts if part)])

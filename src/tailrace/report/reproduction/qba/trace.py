@@ -24,7 +24,11 @@ def trace(study: Study) -> str:
     if not places:
         return ""
     texts = [_reading(study, protocol, at) for protocol, at in places.items()]
-    how = "Mean waits are pooled over all windows, P99s are medians over them."
+    how = (
+        "Mean waits are pooled over all windows, P99s are medians over them. The trace is Azure's conversation trace "
+        "of 2023, which is not the paper's: compare orders and ratios. Intervals, and whether two policies are told "
+        "apart, are of windows that have no request in common."
+    )
     return "\n\n".join(["## Production trace", how, *(text for text in texts if text), _table(study, places)])
 
 
@@ -51,7 +55,7 @@ def _reading(study: Study, protocol: str, at: Mapping[str, Any]) -> str:
     return paragraph(
         f"**{_title(protocol)[0].upper()}{_title(protocol)[1:]}**" + (f" ({', '.join(what)}):" if what else ":"),
         f"{'; '.join(orders)}." if orders else "",
-        kept({name: v.measured for name, v in known(mean).items()}),
+        kept(mean),
         _printed_order(mean),
     )
 

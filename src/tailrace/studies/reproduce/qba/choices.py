@@ -63,12 +63,12 @@ ALTERNATIVES: Final[dict[str, dict[str, dict[str, Any]]]] = {
         "in the step after the prefill": {},
         "in the prefill's last step": {"engine": {"prefill_emits": True}},
     },
-    "timing jitter": {
+    "timing jitter, off in the paper": {
         "none": {},
-        "cv 0.1": {"engine": {"step_jitter": 0.1}},
-        "cv 0.5": {"engine": {"step_jitter": 0.5}},
+        "10 % of a step": {"engine": {"step_jitter": 0.1}},
+        "50 % of a step": {"engine": {"step_jitter": 0.5}},
     },
-    "concurrency, s a sequence": {
+    "concurrency, s a sequence, off in the paper": {
         "0": {},
         "5e-6": {"latency": {"per_seq_s": 5e-6}},
         "1e-5": {"latency": {"per_seq_s": 1e-5}},

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final
 
-from .... import spec
+from .... import params, spec
 from ....errors import UserError, nearest
 from ... import runs
 from ..points import Point
@@ -40,30 +40,40 @@ class Profile:
     skipped: float = 0.0
     """Share of the first requests left out of the waits."""
 
-    def policy(self, name: str, **params: Any) -> str:
-        """The policy as text, with ``params`` beside the profile's own; defaults are left out."""
-        given = {**self.aging, **(self.qba if name == "qba" else {}), **params} if name in AGING else params
-        return runs.parse_policy(spec.write(name, given)).label
+    def policy(self, name: str, **given: Any) -> str:
+        """The policy as text, with ``given`` beside the profile's own; defaults are left out."""
+        own = {**self.aging, **(self.qba if name == "qba" else {})} if name in AGING else {}
+        return runs.parse_policy(spec.write(name, {**own, **given})).label
 
-    def point(self, name: str, rate_rps: float = REFERENCE_RPS, predictions: str = "oracle", **params: Any) -> Point:
+    def point(self, name: str, rate_rps: float = REFERENCE_RPS, predictions: str = "oracle", **given: Any) -> Point:
         """The policy under the synthetic load of §IV-A1."""
         text = spec.write("qba", {"rate_rps": rate_rps, "requests": self.requests})
-        return self.on(Generated(text), name, predictions, **params)
+        return self.on(Generated(text), name, predictions, **given)
 
-    def on(self, traffic: Any, name: str, predictions: str = "oracle", **params: Any) -> Point:
+    def on(self, traffic: Any, name: str, predictions: str = "oracle", **given: Any) -> Point:
         """The policy under other traffic."""
         engine, cost = spec.write("qba", dict(self.engine)), spec.write("piecewise", dict(self.latency))
-        return Point(traffic, self.policy(name, **params), engine, cost, predictions, self.skipped)
+        return Point(traffic, self.policy(name, **given), engine, cost, predictions, self.skipped)
 
     def show(self) -> dict[str, Any]:
         """As a JSON-able mapping."""
         return {
             "summary": self.summary,
             "requests": self.requests,
-            "engine": spec.write("qba", dict(self.engine)),
+            "engine": spec.write("qba", self._rules()),
             "latency": spec.write("piecewise", dict(self.latency)),
-            "aging": ",".join(f"{key}={value}" for key, value in {**self.aging, **self.qba}.items()),
+            "aging": ",".join(f"{key}={value}" for key, value in self._aging().items()),
         }
+
+    def _rules(self) -> dict[str, Any]:
+        """The engine's rules that the paper leaves open, and what else differs from the preset."""
+        rules = runs.parse_engine(spec.write("qba", dict(self.engine))).rules
+        shown = ["projection", "kv_limit", *(["kv_short"] if rules.kv_limit == "enforced" else []), "blocked_head"]
+        return {**{name: getattr(rules, name) for name in shown}, **self.engine}
+
+    def _aging(self) -> dict[str, Any]:
+        """All of the aging module's settings."""
+        return params.show(runs.parse_policy(self.policy("qba")).params)
 
     def with_options(self, jitter: float, concurrency_s: float) -> Profile:
         """With the two options that the paper names and leaves off."""

@@ -12,12 +12,14 @@ from ....metrics.seeds import interval
 from ..fit import Fit, fit
 from ..measure import F8, MEASURES
 from ..points import Point, Samples
+from ..verdicts import median_interval
 from .calibration import Calibration, phi_points
 from .choices import Choice, Fitted, choices, fit_points
 from .expected import drawn
 from .plan import POLICIES, Cell, Scope, cells
 from .profiles import Profile
 from .published import AT_32_RPS, value
+from .windows import every
 
 __all__ = ["Plan", "fitted", "plan", "rows"]
 
@@ -65,7 +67,8 @@ def rows(plan: Plan, samples: Samples, scope: Scope, calibration: Calibration | 
         for metric in cell.metrics:
             column = values[:, MEASURES.index(metric)]
             row = _row(cell.experiment, cell.policy, metric, cell.at, *_reduced(cell, metric, column, values))
-            yield row if cell.experiment in ("table2", "choices") else {**row, "by_seed": _by_seed(column)}
+            apart = column[:: every(cell.at["protocol"], len(column))] if cell.experiment == "table2" else column
+            yield row if cell.experiment == "choices" else {**row, "by_seed": _by_seed(apart)}
         if cell.experiment == "table2" and cell.policy == "fcfs":
             column = values[:, MEASURES.index("arrival_scv")]
             yield _row(
@@ -107,7 +110,7 @@ def _row(
 
 
 def _by_seed(column: F8) -> list[float | None]:
-    """For differences paired by seed; six digits."""
+    """For differences paired by seed, or by window where windows have no request in common; six digits."""
     return [None if np.isnan(value) else float(f"{value:.6g}") for value in column]
 
 
@@ -126,16 +129,7 @@ def _reduced(cell: Cell, metric: str, column: F8, values: F8) -> tuple[float | N
         return float(np.nansum(column * started) / started.sum()), interval(list(known)) if apart else None, len(known)
     if metric in AVERAGED:
         return float(known.mean()), interval(list(known)) if apart else None, len(known)
-    return float(np.median(known)), _median_interval(known) if apart else None, len(known)
-
-
-def _median_interval(values: F8) -> list[float] | None:
-    """95 %, by order statistics."""
-    from scipy.stats import quantile_test
-
-    found = quantile_test(values, p=0.5).confidence_interval(0.95)
-    low, high = float(found.low), float(found.high)
-    return [low, high] if np.isfinite([low, high]).all() else None
+    return float(np.median(known)), median_interval(known) if apart else None, len(known)
 
 
 def _formula(calibration: Calibration, scope: Scope) -> Iterator[dict[str, Any]]:
