@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, get_args, get_type_hints
@@ -11,6 +12,16 @@ from .errors import UserError, nearest
 from .rules import EngineRules
 
 __all__ = ["ENGINES", "EngineConfig", "engine"]
+
+WHOLE: Final = {
+    "token_budget": 1,
+    "max_seqs": 0,
+    "kv_tokens": 0,
+    "jitter_seed": 0,
+    "host_kv_tokens": 0,
+    "kv_bytes_per_token": 0,
+}
+"""Sizes that are whole numbers, with their lowest."""
 
 
 @dataclass(frozen=True)
@@ -28,12 +39,24 @@ class EngineConfig:
     step_jitter: float = 0.0
     """Coefficient of variation of a step's time about the latency model's; lognormal, mean 1."""
     jitter_seed: int = 0
+    host_kv_tokens: int = 0
+    """Host memory for KV in tokens, for the rule ``evict=swap``."""
+    swap_out_gb_per_s: float = 25.0
+    """Speed of copies to host memory, 10⁹ bytes/s of one device. 25: what PCIe 4.0 x16 gives of its 32."""
+    swap_in_gb_per_s: float = 25.0
+    """Speed of copies back; the two directions do not slow each other down."""
+    kv_bytes_per_token: int = 0
+    """Bytes of a token's KV on one device; 0 = what the latency preset says."""
 
     def __post_init__(self) -> None:
         jitter = self.step_jitter
         if isinstance(jitter, bool) or not isinstance(jitter, (int, float)) or not 0 <= jitter <= 10:
             raise UserError(f"engine {self.name}: step_jitter={jitter!r} must be a number in [0, 10]")
-        for name, low in (("token_budget", 1), ("max_seqs", 0), ("kv_tokens", 0), ("jitter_seed", 0)):
+        for name in ("swap_out_gb_per_s", "swap_in_gb_per_s"):
+            speed = getattr(self, name)
+            if isinstance(speed, bool) or not isinstance(speed, (int, float)) or not 0 < speed < math.inf:
+                raise UserError(f"engine {self.name}: {name}={speed!r} must be a number above 0")
+        for name, low in WHOLE.items():
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < low:
                 raise UserError(f"engine {self.name}: {name}={value!r} must be a whole number of at least {low}")
@@ -87,7 +110,10 @@ ENGINES: Final[dict[str, EngineConfig]] = {
 ``sarathi``: Sarathi-Serve's defaults; ``vllm_v1``: vLLM's defaults on a data-centre GPU."""
 
 
-SIZES: Final = {"token_budget": int, "max_seqs": int, "kv_tokens": int, "step_jitter": float, "jitter_seed": int}
+SIZES: Final = {
+    **dict.fromkeys(WHOLE, int),
+    **dict.fromkeys(("step_jitter", "swap_out_gb_per_s", "swap_in_gb_per_s"), float),
+}
 """What of an engine can be set besides its rules."""
 
 

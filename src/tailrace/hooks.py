@@ -139,12 +139,13 @@ def on_progress(table: Any, row: int, tokens: int, now: float, state: Any, param
 
 @_jit.generic(on="params")
 def on_prefill_done(table: Any, row: int, now: float, state: Any, params: Any) -> None:
-    """All known tokens of it are computed: decode begins (again after a recompute)."""
+    """All known tokens of it are computed: decode begins (again after a recompute). With two steps in
+    flight it may have been swapped out meanwhile."""
 
 
 @_jit.generic(on="params")
 def on_preempt(table: Any, row: int, now: float, state: Any, params: Any) -> None:
-    """It lost its KV and waits again."""
+    """It lost its place and waits again: its KV is lost, or in host memory if ``computed_tokens`` is above 0."""
 
 
 @_jit.generic(on="params")

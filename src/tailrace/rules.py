@@ -37,7 +37,7 @@ class EngineRules:
     admission) or all requests."""
     phase_order: Literal["ranked", "running_first", "decode_first", "prefill_first", "prefill_alone"] = "running_first"
     """Who takes the step's budget first. ``ranked``: whoever ranks first.
-    ``prefill_alone``: a step with a prefill has no decodes."""
+    ``prefill_alone``: a step with a prefill has no decodes but those that resume from host memory."""
     continuation_first: bool = True
     """Begun prefills go before new ones; otherwise they compete by rank."""
     admit: Literal["chunk", "prompt", "projected"] = "chunk"
@@ -63,6 +63,8 @@ class EngineRules:
     victim: Literal["tail", "hook"] = "tail"
     """Who yields KV: the last in run order, or the policy's ``victim``."""
     evict: Literal["recompute", "swap"] = "recompute"
+    """What becomes of a preempted request's KV: lost and computed again, or copied to host memory, from
+    where it must come back whole before the request goes on (if host memory is full: recomputed)."""
     may_preempt_at_cap: bool = False
     """A waiting request may take the place of a running one at the sequence cap, and the KV it needs
     with it."""
@@ -99,6 +101,8 @@ class EngineRules:
             _check(name, kind, getattr(self, name))
         if self.prefix_cache and (self.admit != "chunk" or self.kv_limit != "enforced"):
             raise UserError("rule prefix_cache needs admit=chunk and kv_limit=enforced")
+        if self.prefix_cache and self.evict == "swap":
+            raise UserError("rule evict=swap does not go with prefix_cache=true yet: use evict=recompute")
         if 0 < self.chunk_cap <= self.min_last_chunk:
             raise UserError(f"rule chunk_cap={self.chunk_cap} must be above min_last_chunk={self.min_last_chunk}")
 
@@ -132,8 +136,6 @@ def _check(name: str, kind: Any, value: Any) -> None:
         raise UserError(f"rule {name}: {value!r} must be a whole number of at least {_LOWEST.get(name, 0)}")
     if name == "steps_in_flight" and value > 2:
         raise UserError(f"rule {name}: {value!r} must be 1 or 2")
-    if name == "evict" and value == "swap":
-        raise UserError("rule evict: 'swap' needs a host KV tier, which this engine does not have; use 'recompute'")
 
 
 def codes(rules: EngineRules) -> np.ndarray[Any, Any]:

@@ -152,7 +152,7 @@ MISTAKES = [
     (["simulate", "qba", "--engine", "qba:token_budget=0"], "token_budget=0 must be a whole number of at least 1"),
     (["simulate", "qba", "--engine", "qba:kv_tokens=many"], "kv_tokens='many' must be a whole number"),
     (["simulate", "qba", "--engine", "qba:watermark=1.5"], "watermark: 1.5 must be a share in [0, 1)"),
-    (["simulate", "qba", "--engine", "qba:evict=swap"], "'swap' needs a host KV tier"),
+    (["simulate", "qba", "--engine", "qba:evict=swap"], "evict=swap needs host memory; give host_kv_tokens="),
     (["simulate", "qba", "--engine", "missing.toml"], "missing.toml: No such file"),
     (["simulate", "qba", "--latency", "llama-3-8b"], "unknown latency model 'llama-3-8b'"),
     (["simulate", "qba", "--engine", "vllm_v1", "--latency", "piecewise:constant_s=0.01"], "give kv_tokens="),

@@ -29,7 +29,12 @@ def requests(n: int = 4, **changes: Any) -> Requests:
     zeros = ("prompt_tokens", "generated_tokens", "preemptions", "recomputed_tokens", "gap_max_s", "group", "session")
     zeros += ("class_id", "tenant", "true_class", "predicted_class")  # type: ignore[assignment]
     columns |= {name: np.zeros(n, dtype=np.int64) for name in zeros}
-    columns |= {"alone_s": np.ones(n), "ttft_slo_s": np.full(n, np.inf), "tpot_slo_s": np.full(n, np.inf)}
+    columns |= {
+        "preempted_s": np.zeros(n),
+        "alone_s": np.ones(n),
+        "ttft_slo_s": np.full(n, np.inf),
+        "tpot_slo_s": np.full(n, np.inf),
+    }
     return Requests(**{**columns, **changes})
 
 

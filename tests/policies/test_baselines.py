@@ -110,7 +110,7 @@ class Wrong(Policy):
         ({"phase_order": "rankd"}, "'rankd' is not one of its values.*ranked"),
         ({"block_tokens": 1}, "'block_tokens' is the engine's"),
         ({"victim": "hook"}, "has no victim hook"),
-        ({"evict": "swap"}, "host KV tier"),
+        ({"evict": "swap"}, "needs host memory"),
         ({"decode_cap": -1}, "whole number of at least 0"),
     ],
 )

@@ -71,6 +71,7 @@ def run(n: int = 400, scale: float = 1.0, seed: int = 1) -> Result:
         generated_tokens=whole + 50,
         preemptions=whole,
         recomputed_tokens=whole,
+        preempted_s=np.zeros(n),
         gap_max_s=np.full(n, 0.05),
         alone_s=np.full(n, 0.9),
         ttft_slo_s=np.full(n, np.inf),

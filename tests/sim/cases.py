@@ -61,7 +61,12 @@ class Case:
         ]
         rules = merge(self.config.rules, self.policy.rules(self.params), self.policy.name)
         c = self.config
-        return Reference(requests, rules, self.oracle, machine(c.token_budget, c.max_seqs, c.kv_tokens, self.latency))
+        made = machine(c.token_budget, c.max_seqs, c.kv_tokens, self.latency)
+        if rules.evict == "swap":
+            size = c.kv_bytes_per_token * rules.block_tokens / 1e9
+            out_s, in_s = size / c.swap_out_gb_per_s, size / c.swap_in_gb_per_s
+            made = dataclasses.replace(made, host_tokens=c.host_kv_tokens, out_s=out_s, in_s=in_s)
+        return Reference(requests, rules, self.oracle, made)
 
 
 def machine(budget: int, max_seqs: int, kv_tokens: int, latency: Latency) -> Machine:
@@ -226,6 +231,26 @@ def draw(name: str, seed: int, in_flight: tuple[int, ...] = (1, 2), most: int = 
     config = EngineConfig("random", rng.choice([5, 16, 48]), rng.choice([0, 3, 8]), kv_tokens, rules)
     latency = Latency("random", cost, None, "")
     return Case(f"{name} {seed}", workload, policy, params, config, latency, oracle)
+
+
+def swapping(name: str, seed: int, in_flight: tuple[int, ...] = (1, 2), most: int = 40) -> Case:
+    """Case ``seed`` of policy ``name`` with little KV on the device, and in host memory little or much."""
+    case, rng = draw(name, seed, in_flight, most), random.Random(f"swap {name} {seed}")
+    rules = case.config.rules if seed % 4 == 0 else pressed(rng, case.config.rules)
+    if seed % 4 < 2:  # those who decode grow, and preempt others who do
+        rules = dataclasses.replace(rules, admit="chunk", reserve_full_isl=False, watermark=0.0)
+    rules = dataclasses.replace(rules, evict="swap", chunk_cap=rng.choice([0, rules.chunk_cap]))
+    case.label = f"swap {case.label}"
+    case.config = dataclasses.replace(
+        case.config,
+        rules=rules,
+        kv_tokens=rng.choice([80, 96, 128]),
+        host_kv_tokens=rng.choice([16, 48, 160, 10_000]),
+        swap_out_gb_per_s=rng.choice([1024.0, 4096.0]),
+        swap_in_gb_per_s=rng.choice([512.0, 2048.0]),
+        kv_bytes_per_token=125_000_000,  # copies of a block take powers of two of a second
+    )
+    return case
 
 
 PROFILED_TOO = ("sink",)

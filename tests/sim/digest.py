@@ -1,4 +1,4 @@
-"""Prints a digest of the given runs: ``python -m tests.sim.digest NAME FIRST LAST …`` in a process of its own."""
+"""Prints a digest of the given runs: ``python -m tests.sim.digest NAMES FIRST LAST [swap]`` in a process of its own."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import hashlib
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from tailrace import params
@@ -16,7 +17,7 @@ from tailrace.sim.instance import STUCK
 from tailrace.sim.run import Instance
 from tailrace.workloads import generate
 
-from .cases import draw
+from .cases import Case, draw, swapping
 
 STEPS = 400
 ROOT = Path(__file__).resolve().parents[2]
@@ -32,9 +33,9 @@ def digest(run: Instance, steps: int = STEPS) -> str:
     return hasher.hexdigest()[:16]
 
 
-def digests(name: str, first: int, last: int) -> list[str]:
+def digests(name: str, first: int, last: int, make: Callable[[str, int], Case] = draw) -> list[str]:
     """Of the random cases ``first`` to ``last`` of policy ``name``."""
-    return [digest(draw(name, seed).instance()) for seed in range(first, last)]
+    return [digest(make(name, seed).instance()) for seed in range(first, last)]
 
 
 def paper(name: str, requests: int) -> str:
@@ -57,4 +58,4 @@ def elsewhere(*args: str, **environ: str) -> list[str]:
 if __name__ == "__main__":
     policy_names, start, end = sys.argv[1].split(","), int(sys.argv[2]), int(sys.argv[3])
     for policy_name in policy_names:
-        print(*digests(policy_name, start, end))
+        print(*digests(policy_name, start, end, swapping if sys.argv[4:] == ["swap"] else draw))

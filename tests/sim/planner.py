@@ -36,6 +36,11 @@ class Req:
     in_flight: int = 0
     attained: int = 0
     blocks: int = 0
+    host: int = 0
+    """Blocks in host memory: it waits, and goes on where it was."""
+    lost: float = 0.0
+    """Seconds that preemptions cost it."""
+    lost_at: float = 0.0
     preemptions: int = 0
     started: float | None = None
     first_token: float | None = None
@@ -119,6 +124,10 @@ class Machine:
     step_s: Callable[[list[Work]], float]
     chunk_s: Callable[[int, int], float]
     decode_s: Callable[[int, int], float]
+    host_tokens: int = 0
+    out_s: float = 0.0
+    """Seconds to copy a block to host memory."""
+    in_s: float = 0.0
 
 
 class Planner:
@@ -208,7 +217,7 @@ class Planner:
             self.evict(self.order[-1])
             self.step.pressure += 1
         for number, queue in enumerate(self.queues()):
-            if self.rules.phase_order == "prefill_alone" and number == 2 and self.step.work:
+            if self.rules.phase_order == "prefill_alone" and number == 2 and any(not w.decode for w in self.step.work):
                 break
             self.serve(queue)
         self.step.order = self.order
@@ -251,12 +260,15 @@ class Planner:
         cost = self.sim.machine.decode_s if r.decoding else self.sim.machine.chunk_s
         return cost(tokens, r.computed)
 
+    def wish(self, r: Req) -> int:
+        """What it could compute in this step: all that it has not, or a decode block."""
+        if r.decoding:
+            return min(r.output - r.delivered - r.in_flight, self.rules.decode_block_tokens)
+        return (r.target if r.where == "running" or r.host else r.known) - r.computed
+
     def go_on(self, r: Req) -> bool:
         """Serve a running request; False ends the pass."""
-        if r.decoding:
-            want = min(r.output - r.delivered - r.in_flight, self.rules.decode_block_tokens)
-        else:
-            want = r.target - r.computed
+        want = self.wish(r)
         if want <= 0:
             return True
         tokens = self.fit(r, want)
@@ -276,17 +288,17 @@ class Planner:
         """Start a waiting request; False: nobody else may start either."""
         if self.step.pressure and (self.rules.kv_short == "stall" or not self.rules.admit_after_preemption):
             return False
-        tokens = self.fit(r, r.known)
+        tokens = self.fit(r, self.wish(r))
         if tokens <= 0:
             return self.rules.misfit == "skip"
-        need, taken = self.admission(r.known, tokens)
+        need, taken = self.admission(r, tokens)
         full = self.full
         if full or need > self.free:
             may = self.rules.may_preempt_at_cap if full else self.rules.may_preempt_for_kv
             if not may or not self.displace(r):
                 return self.rules.blocked_head == "skip" and not full
-            tokens = self.fit(r, r.known)
-            need, taken = self.admission(r.known, tokens)
+            tokens = self.fit(r, self.wish(r))
+            need, taken = self.admission(r, tokens)
         self.step.admitted.append(r)
         self.take(r, tokens, taken)
         return True
@@ -294,9 +306,9 @@ class Planner:
     def take(self, r: Req, tokens: int, blocks: int) -> None:
         self.step.work.append(Work(r, tokens, blocks, r.decoding, self.seconds_of(r, tokens)))
 
-    def admission(self, known: int, tokens: int) -> tuple[int, int]:
-        """Blocks that must be free to start, and those it takes."""
-        rules, whole, chunk = self.rules, self.sim.blocks_for(known), self.sim.blocks_for(tokens)
+    def admission(self, r: Req, tokens: int) -> tuple[int, int]:
+        """Blocks that must be free to start, and those it takes: with all that comes back from host memory."""
+        rules, whole, chunk = self.rules, self.whole(r, tokens), self.sim.blocks_for(r.computed + tokens)
         null = 1 if rules.admit == "chunk" else 0  # vLLM counts its null block
         share = rules.watermark * (self.sim.total + null)
         kept = 0 if self.residents == 0 else math.ceil(share) if rules.admit == "projected" else math.floor(share)
@@ -306,11 +318,15 @@ class Planner:
             return (whole if rules.reserve_full_isl else chunk) + kept, chunk
         if rules.projection == "chunk":
             return chunk + kept, chunk
-        promised = sum(self.sim.blocks_for(r.known) for r in self.step.admitted)
+        promised = sum(self.whole(w.req, w.tokens) for w in self.step.work if w.req in self.step.admitted)
         projected = self.live + promised + whole + (self.growth if rules.projection == "live_growth_prompt" else 0)
         # Whoever is displaced gives what it holds, so the need is told as blocks to be free.
         needed = self.free + projected + kept - self.sim.total
         return (max(needed, chunk) if rules.kv_limit == "enforced" else needed), chunk
+
+    def whole(self, r: Req, tokens: int) -> int:
+        """Blocks for all that is known of it, and for what it computes now."""
+        return self.sim.blocks_for(max(r.known, r.computed + tokens))
 
     # ── preemption ───────────────────────────────────────────────────────────────────
 
@@ -347,8 +363,8 @@ class Planner:
         work, evicted = list(self.step.work), list(self.step.evicted)
         for o in self.by_choice(pool):
             self.evict(o)
-            tokens = self.fit(r, r.known)
-            if not self.full and tokens > 0 and self.admission(r.known, tokens)[0] <= self.free:
+            tokens = self.fit(r, self.wish(r))
+            if not self.full and tokens > 0 and self.admission(r, tokens)[0] <= self.free:
                 return True
         self.step.work, self.step.evicted = work, evicted
         return False

@@ -69,23 +69,42 @@ class Reference:
 
     def commit(self, step: Step) -> None:
         self.running = [r for r in step.order if r not in step.evicted]
-        for r in step.evicted:
-            r.where, r.decoding, r.computed, r.blocks = "waiting", False, 0, 0
-            r.preemptions += 1
-            self.waiting.append(r)
-            self.policy.on_preempt(r)
         begins = self.under_way[-1].ends if self.under_way else self.clock
-        for r in step.admitted:
-            self.waiting.remove(r)
-            self.running.append(r)
-            r.where, r.target, first = "running", r.known, r.started is None
-            if first:
-                r.started = begins
-            self.policy.on_admit(r, first, step.tiers[r], self.clock)
-        step.ends = begins + self.machine.step_s(step.work)
+        out = [self.put_out(r, begins) for r in step.evicted]
+        back = [self.take_in(r, begins, step.tiers[r]) for r in step.admitted]
+        copies = max(sum(out) * self.machine.out_s, sum(back) * self.machine.in_s)
+        step.ends = begins + copies + self.machine.step_s(step.work)
         for w in step.work:
             self.compute(w)
         self.under_way.append(step)
+
+    def put_out(self, r: Req, begins: float) -> int:
+        """A request loses its place; returns the blocks copied to host memory."""
+        need, used = self.blocks_for(r.computed), sum(other.host for other in self.waiting)
+        if self.rules.evict == "swap" and used + need <= self.machine.host_tokens // self.rules.block_tokens:
+            r.host = need
+        else:
+            r.decoding, r.computed = False, 0
+        r.where, r.blocks, r.lost_at = "waiting", 0, begins
+        r.preemptions += 1
+        self.waiting.append(r)
+        self.policy.on_preempt(r)
+        return r.host
+
+    def take_in(self, r: Req, begins: float, tier: int) -> int:
+        """A request starts or goes on; returns the blocks copied back."""
+        copied, first = r.host, r.started is None
+        self.waiting.remove(r)
+        self.running.append(r)
+        r.where, r.host = "running", 0
+        if first:
+            r.started = begins
+        else:
+            r.lost += begins - r.lost_at
+        if not copied:
+            r.target = r.known
+        self.policy.on_admit(r, first, tier, self.clock)
+        return copied
 
     def compute(self, w: Work) -> None:
         r = w.req
@@ -119,5 +138,7 @@ class Reference:
 
     def leave(self, r: Req, reason: str) -> None:
         (self.waiting if r.where == "waiting" else self.running).remove(r)
-        r.where, r.reason, r.blocks, r.computed = "done", reason, 0, 0
+        if r.where == "waiting" and r.preemptions:
+            r.lost += max(0.0, self.clock - r.lost_at)
+        r.where, r.reason, r.blocks, r.host, r.computed = "done", reason, 0, 0, 0
         self.policy.on_remove(r, reason)

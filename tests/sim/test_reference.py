@@ -11,9 +11,8 @@ import pytest
 from tailrace.sim.instance import DRAINED, STUCK
 from tailrace.sim.run import Instance
 
-from .cases import NAMES, TICK, Case, draw
+from .cases import NAMES, TICK, Case, draw, swapping
 from .planner import Step
-from .reference import Reference
 from .sink import SinkOracle
 
 
@@ -37,8 +36,8 @@ PATIENCE = 300
 """Steps in which nobody gets further than before: a livelock."""
 
 
-def compare(case: Case) -> Reference:
-    """Run both to the end. Raises AssertionError at the first step that differs."""
+def compare(case: Case) -> Instance:
+    """Run both to the end; returns the engine. Raises AssertionError at the first step that differs."""
     run, ref = case.instance(), case.reference()
     requests = list(ref.later)
     number = attained = since = 0
@@ -60,7 +59,7 @@ def compare(case: Case) -> Reference:
         if (total := sum(r.attained + r.delivered for r in requests)) > attained:
             attained, since = total, 0
     _outcomes(case, run, requests)
-    return ref
+    return run
 
 
 def _outcomes(case: Case, run: Instance, requests: list[Any]) -> None:
@@ -71,6 +70,7 @@ def _outcomes(case: Case, run: Instance, requests: list[Any]) -> None:
         np.testing.assert_array_equal(source[f"{name}_s"], want, err_msg=f"{case.label} {name}")
     assert [r.delivered for r in requests] == table["generated_tokens"].tolist(), case.label
     assert [r.preemptions for r in requests] == table["preemptions"].tolist(), case.label
+    assert [r.lost for r in requests] == out["preempted_s"].tolist(), case.label
     assert [r.attained for r in requests] == table["attained_tokens"].tolist(), case.label
     if isinstance(case.oracle, SinkOracle):
         for name in ("admitted", "first", "progress", "prefilled", "preempted", "removed"):
@@ -95,6 +95,20 @@ def test_limited_seconds_under_pressure() -> None:
         rules = dataclasses.replace(case.config.rules, victim="hook")
         case.config = dataclasses.replace(case.config, rules=rules)
         compare(case)
+
+
+SWAPPING = ("fcfs", "priority", "psf", "sjf", "srpt", "qba", "sink")
+"""Policies that leave ``evict`` to the engine."""
+
+
+@pytest.mark.parametrize("name", SWAPPING)
+def test_swapping_is_as_in_the_reference(name: str) -> None:
+    swapped = full = 0
+    for seed in range(3000, 3120 if name == "sink" else 3020):
+        host = compare(swapping(name, seed)).engine.blocks.host
+        swapped, full = swapped + int(host.swapped[0]), full + int(host.full[0])
+    assert swapped > 10
+    assert full > 0
 
 
 @pytest.mark.slow

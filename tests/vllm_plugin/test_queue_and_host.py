@@ -14,6 +14,7 @@ import pytest
 
 from tailrace import hooks, latency, params
 from tailrace.errors import UserError
+from tailrace.hooks import Policy
 from tailrace.registry import POLICIES
 from tailrace.rules import EngineRules, merge
 from tailrace.schedule.engine import Limits
@@ -317,6 +318,8 @@ def test_rules_honoured_and_refused() -> None:
     honoured, refused = settle(srpt, params.build(srpt.Params, {}, "srpt"))
     assert honoured["order_scope"] == "all"
     assert "phase_order" in refused
+    swapping = type("Swapping", (Policy,), {"rules": staticmethod(lambda params: {"evict": "swap", "victim": "tail"})})
+    assert settle(swapping, None) == ({"victim": "tail"}, {"evict": "swap"})  # vLLM V1 recomputes
     sarathi = POLICIES.get("sarathi")
     with pytest.raises(UserError, match="engine rules alone"):
         settle(sarathi, params.build(sarathi.Params, {}, "sarathi"))

@@ -45,6 +45,7 @@ COLUMNS: Final[dict[str, str]] = {
     "generated_tokens": "output tokens delivered",
     "preemptions": "times it lost its KV",
     "recomputed_tokens": "tokens computed again after preemptions",
+    "preempted_s": "seconds that preemptions kept it from running, until it resumed or left",
     "ttft_slo_s": "its objective; null for none",
     "tpot_slo_s": "its objective; null for none",
     "ttft_met": "whether it met that objective (an unfinished request meets none); null without one",

@@ -132,13 +132,15 @@ class Latency:
     """A latency model ready to run.
 
     ``cost`` goes to kernels; ``kv_tokens`` is the KV capacity that belongs to it, in
-    tokens, or None when the model says nothing of memory.
+    tokens, or None when the model says nothing of memory; so is ``kv_bytes_per_token``, the bytes
+    of a token's KV on one device, whose own link they are copied over.
     """
 
     name: str
     cost: Cost
     kv_tokens: int | None
     summary: str
+    kv_bytes_per_token: int | None = None
 
     @property
     def kind(self) -> str:
@@ -152,6 +154,7 @@ class Latency:
             "kind": self.kind,
             "params": params.show(self.cost),
             "kv_tokens": self.kv_tokens,
+            "kv_bytes_per_token": self.kv_bytes_per_token,
             "summary": self.summary,
         }
 
@@ -166,7 +169,7 @@ def derived_latency(
     derived = derive(MODELS[model], figures or DEVICES[device], tp)
     cost = derived.roofline if kind == "roofline" else derived.profiled
     summary = f"{model} on {tp} x {device}: derived from published figures, not measured"
-    return Latency(name, cost, derived.kv_tokens, summary)
+    return Latency(name, cost, derived.kv_tokens, summary, int(derived.roofline.kv_bytes_per_token))
 
 
 def _presets() -> dict[str, Latency]:

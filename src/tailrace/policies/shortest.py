@@ -13,7 +13,6 @@ RANKED_RULES = {
     "phase_order": "ranked",
     "continuation_first": False,
     "victim": "tail",
-    "evict": "recompute",
     "may_preempt_at_cap": True,
     "may_preempt_for_kv": True,
 }

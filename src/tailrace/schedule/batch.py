@@ -22,9 +22,9 @@ from ..rules import (
 )
 from ..table import DECODE
 from .engine import EVICTED, NONE
-from .fit import fit, spend_seconds
+from .fit import first_blocks, first_tokens, fit, spend_seconds, wanted
+from .host import decoding
 from .kv import (
-    admission,
     blocks_for,
     blocks_free,
     cached_tokens,
@@ -234,7 +234,7 @@ def _pass(e: Any, stage: int, slot: int, now: float) -> None:
     Where the policy does not rank the running, all of them come before the waiting.
     """
     mask, merge = _stage(e, stage)
-    if stage == 2 and e.core.phase_order[0] == PREFILL_ALONE and e.plan.items[0] > 0:
+    if stage == 2 and e.core.phase_order[0] == PREFILL_ALONE and e.plan.items[0] > e.plan.decodes[0]:
         return
     p, ranked, running, i = e.plan, e.core.order_scope[0] == ORDER_ALL, e.core.running[0], 0
     if mask == NOBODY:
@@ -258,19 +258,9 @@ def _pass(e: Any, stage: int, slot: int, now: float) -> None:
 
 
 @kernel
-def _wanted(e: Any, row: int) -> int:
-    """Tokens the running row could compute in this step."""
-    table = e.table
-    if table.phase[row] == DECODE:
-        left = e.rows.output_tokens[row] - table.generated_tokens[row] - e.rows.pending_tokens[row]
-        return left if left < e.core.decode_block_tokens[0] else e.core.decode_block_tokens[0]
-    return e.rows.target_tokens[row] - table.computed_tokens[row]
-
-
-@kernel
 def _take_running(e: Any, row: int, index: int, slot: int, now: float) -> int:
     """Plan a running row's next tokens, preempting for their blocks if the rules say so."""
-    want = _wanted(e, row)
+    want = wanted(e, row)
     if want <= 0:
         return GO_ON
     tokens = fit(e, row, want, want)
@@ -300,11 +290,11 @@ def _take_waiting(e: Any, row: int, slot: int, now: float) -> int:
         return END  # after a deadlock, what was freed is for those who stalled
     known = e.table.prompt_tokens[row] + e.table.generated_tokens[row]
     have = cached_tokens(e.blocks, row, known)
-    tokens = fit(e, row, known - have, known - have)
+    tokens = first_tokens(e, row, known, have)
     if tokens <= 0:
         return END if core.misfit[0] == STOP else GO_ON
     idle = idle_blocks(e.blocks, row, have)
-    need, taken = admission(e, known, tokens, have, idle)
+    need, taken = first_blocks(e, row, known, tokens, have, idle)
     full = p.residents[0] >= core.max_seqs[0]
     if full or need > p.free[0]:
         may = core.may_preempt_at_cap[0] if full else core.may_preempt_for_kv[0]
@@ -317,7 +307,8 @@ def _take_waiting(e: Any, row: int, slot: int, now: float) -> int:
     if p.exact[0]:
         take_blocks(e.blocks, row, have, taken)
         _give_names(e, row, have + tokens)
-    p.unchunked[0] += blocks_for(e, known) - taken
+    later = blocks_for(e, known) - taken
+    p.unchunked[0] += later if later > 0 else 0  # a resumed decode takes its next tokens' blocks too
     p.residents[0] += 1
     e.seats.admitted[p.admitted[0]] = row
     p.admitted[0] += 1
@@ -343,7 +334,6 @@ def _add(e: Any, row: int, tokens: int, blocks: int, spent: int, found: int, slo
     p.budget[0] -= tokens
     p.seqs[0] -= 1
     p.free[0] -= spent
-    decoding = e.table.phase[row] == DECODE
-    if decoding:
+    if decoding(e, row):
         p.decodes[0] += 1
     spend_seconds(e, row, tokens, 1)

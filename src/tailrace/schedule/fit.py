@@ -6,39 +6,50 @@ from typing import Any
 
 from .. import hooks
 from .._jit import kernel, where
-from ..table import DECODE
+from .host import decoding
+from .kv import admission
 
-__all__ = ["fit", "spend_seconds"]
+__all__ = ["first_blocks", "first_tokens", "fit", "spend_seconds", "wanted"]
+
+
+@kernel
+def wanted(e: Any, row: int) -> int:
+    """Tokens that the row, running or swapped out, could compute in this step."""
+    table = e.table
+    if decoding(e, row):
+        left = e.rows.output_tokens[row] - table.generated_tokens[row] - e.rows.pending_tokens[row]
+        return left if left < e.core.decode_block_tokens[0] else e.core.decode_block_tokens[0]
+    return e.rows.target_tokens[row] - table.computed_tokens[row]
 
 
 @kernel
 def fit(e: Any, row: int, want: int, known: int) -> int:
     """Tokens of ``want`` that fit the step: budget, caps and seconds; 0 if none do."""
     p, rules = e.plan, e.core
-    decoding = e.table.phase[row] == DECODE
-    if decoding:
+    decodes = decoding(e, row)
+    if decodes:
         if rules.decode_cap[0] > 0 and p.decodes[0] >= rules.decode_cap[0]:
             return 0
     elif 0 < p.chunk_cap[0] < want:
         want = p.chunk_cap[0]
     tokens = want if want < p.budget[0] else p.budget[0]
-    tokens = _within_seconds(e, row, tokens, decoding)
-    if not decoding and tokens < known and tokens <= rules.min_last_chunk[0]:
+    tokens = _within_seconds(e, row, tokens, decodes)
+    if not decodes and tokens < known and tokens <= rules.min_last_chunk[0]:
         return 0
     return tokens
 
 
-def _all_of_it(e: Any, row: int, tokens: int, decoding: bool) -> int:
+def _all_of_it(e: Any, row: int, tokens: int, decodes: bool) -> int:
     return tokens
 
 
 @where("step_limits", otherwise=_all_of_it)
-def _within_seconds(e: Any, row: int, tokens: int, decoding: bool) -> int:
+def _within_seconds(e: Any, row: int, tokens: int, decodes: bool) -> int:
     """The most of ``tokens`` whose predicted time fits the seconds left."""
     if not e.plan.timed[0]:
         return tokens
     left, kv = e.plan.seconds[0], e.table.computed_tokens[row]
-    if decoding:
+    if decodes:
         return tokens if hooks.decode_s(tokens, kv, e.cost) <= left else 0
     if hooks.chunk_s(tokens, kv, e.cost) <= left:
         return tokens
@@ -61,7 +72,32 @@ def spend_seconds(e: Any, row: int, tokens: int, times: int) -> None:
     """Take the predicted time of planned work off the seconds left (``times`` 1), or give it back (-1)."""
     if e.plan.timed[0]:
         kv = e.table.computed_tokens[row]
-        decoding = e.table.phase[row] == DECODE
         e.plan.seconds[0] -= times * (
-            hooks.decode_s(tokens, kv, e.cost) if decoding else hooks.chunk_s(tokens, kv, e.cost)
+            hooks.decode_s(tokens, kv, e.cost) if decoding(e, row) else hooks.chunk_s(tokens, kv, e.cost)
         )
+
+
+def _first_chunk(e: Any, row: int, known: int, have: int) -> int:
+    return fit(e, row, known - have, known - have)
+
+
+@where("host", otherwise=_first_chunk, of="blocks")
+def first_tokens(e: Any, row: int, known: int, have: int) -> int:
+    """Tokens that a waiting row would start with; 0 if none fit. ``known``, ``have``: see `kv.admission`."""
+    left = wanted(e, row) if e.table.computed_tokens[row] > 0 else known
+    return fit(e, row, left, left)
+
+
+def _afresh(e: Any, row: int, known: int, tokens: int, have: int, idle: int) -> tuple[int, int]:
+    return admission(e, known, tokens, have, idle)
+
+
+@where("host", otherwise=_afresh, of="blocks")
+def first_blocks(e: Any, row: int, known: int, tokens: int, have: int, idle: int) -> tuple[int, int]:
+    """``(needed, taken)`` device blocks to start a waiting row with ``tokens`` tokens: see `kv.admission`.
+
+    KV in host memory comes back whole, so a swapped row needs the blocks of all its computed
+    tokens as if they were part of the chunk.
+    """
+    reach = e.table.computed_tokens[row] + tokens
+    return admission(e, known if known > reach else reach, reach, 0, 0)

@@ -1,8 +1,8 @@
 """KV blocks: how many a piece of work takes, and whether a waiting request may start.
 
 Without a prefix cache blocks are counted, not named: one is as good as another, and the
-generics here do nothing; `prefix` implements them for `blocks.Blocks`. A host tier would enter
-here, as a second count a row and a second free count.
+generics here do nothing; `prefix` implements them for `blocks.Blocks`, and `host`, which counts
+blocks in host memory too, one of them.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def name_blocks(b: Any, row: int, tokens: int) -> None:
 
 @generic(on="b")
 def give_back(b: Any, row: int) -> None:
-    """The row's blocks, if it holds any, become free; what they hold stays for now."""
+    """The row's named or host blocks, if it holds any, become free; what named ones hold stays for now."""
 
 
 @generic(on="b")

@@ -7,8 +7,8 @@ from typing import Any
 
 from .. import hooks
 from .._jit import kernel
-from ..table import PREFILL, WAITING
-from .kv import free_row
+from ..table import WAITING
+from .host import resume, yield_kv
 from .waiting import add, discard
 
 __all__ = ["requeue", "start", "suspend"]
@@ -19,9 +19,7 @@ def start(e: Any, row: int, now: float, begins_s: float) -> None:
     """A waiting row is admitted at ``now`` to a step that begins at ``begins_s``."""
     table = e.table
     discard(e, row)
-    table.phase[row] = PREFILL
-    table.cached_tokens[row] = 0
-    e.rows.target_tokens[row] = table.prompt_tokens[row] + table.generated_tokens[row]
+    resume(e, row)
     first = math.isnan(table.started_s[row])
     if first:
         table.started_s[row] = begins_s
@@ -30,8 +28,8 @@ def start(e: Any, row: int, now: float, begins_s: float) -> None:
 
 @kernel
 def suspend(e: Any, row: int, now: float) -> None:
-    """A running row loses its KV and waits again."""
-    free_row(e, row)
+    """A running row loses its place and its device KV, and waits again."""
+    yield_kv(e, row)
     e.table.phase[row] = WAITING
     e.table.waiting_since_s[row] = now
     e.table.preemptions[row] += 1

@@ -9,8 +9,8 @@ from .._jit import kernel, where
 from ..rules import ORDER_ALL, RANKED, VICTIM_HOOK
 from ..table import DECODE
 from .engine import EVICTED, NONE
-from .fit import fit, spend_seconds
-from .kv import admission, blocks_free, give_back, yields
+from .fit import first_blocks, first_tokens, spend_seconds
+from .kv import blocks_free, give_back, yields
 from .rank import earlier, outranks, refresh
 
 __all__ = ["displace", "evict", "room_for_running"]
@@ -160,8 +160,8 @@ def displace(e: Any, row: int, known: int, have: int, idle: int, slot: int, now:
     count = tokens = taken = 0
     while True:
         if p.residents[0] < e.core.max_seqs[0]:
-            tokens = fit(e, row, known - have, known - have)
-            need, taken = admission(e, known, tokens, have, idle)
+            tokens = first_tokens(e, row, known, have)
+            need, taken = first_blocks(e, row, known, tokens, have, idle)
             if tokens > 0 and need <= p.free[0]:
                 break
         loser = _next_loser(e, row, now)

@@ -16,6 +16,7 @@ from ..rules import ORDER_ALL
 from ..schedule.engine import EVICTED, LAST, NONE, PART, STEADY
 from ..schedule.kv import blocks_free, free_row, name_blocks
 from ..schedule.moves import requeue, start, suspend
+from ..schedule.transfer import with_copies
 from ..schedule.waiting import discard
 from ..table import DECODE, DONE, PREFILL, WAITING
 from .record import gap_bin, sample
@@ -29,8 +30,8 @@ def commit(e: Any, r: Any, slot: int, now: float, begins_s: float) -> float:
 
     Returns the step's seconds.
     """
-    _leave(e, r, now)
-    _enter(e, now, begins_s)
+    _leave(e, r, now, begins_s)
+    _enter(e, r, now, begins_s)
     shape = _compute(e, r, slot)
     core, counters = e.core, r.counters
     used = core.total_blocks[0] - core.free_blocks[0]
@@ -39,6 +40,7 @@ def commit(e: Any, r: Any, slot: int, now: float, begins_s: float) -> float:
     if core.free_blocks[0] < 0:
         counters.over_limit_steps[0] += 1
     seconds = step_seconds(shape, e.cost) * r.pace[counters.steps[0] & (r.pace.shape[0] - 1)]
+    seconds = with_copies(e.blocks, begins_s, seconds)
     e.slots.items[slot] = e.plan.items[0]
     e.slots.step_s[slot] = seconds
     counters.steps[0] += 1
@@ -51,7 +53,7 @@ def commit(e: Any, r: Any, slot: int, now: float, begins_s: float) -> float:
 
 
 @kernel
-def _leave(e: Any, r: Any, now: float) -> None:
+def _leave(e: Any, r: Any, now: float, begins_s: float) -> None:
     """The evicted go back to the waiting; ``run`` keeps the order of this step."""
     count, gone = e.core.running[0], e.plan.evicted[0]
     if gone > 0 or e.core.order_scope[0] == ORDER_ALL:
@@ -66,6 +68,7 @@ def _leave(e: Any, r: Any, now: float) -> None:
         row = e.seats.evicted[i]
         e.rows.mark[row] = NONE
         suspend(e, row, now)
+        r.out.preempted_at_s[row] = begins_s
         r.counters.preemptions[0] += 1
         if e.seats.gain[i] >= 0:
             r.counters.displaced[0] += 1
@@ -75,11 +78,13 @@ def _leave(e: Any, r: Any, now: float) -> None:
 
 
 @kernel
-def _enter(e: Any, now: float, begins_s: float) -> None:
+def _enter(e: Any, r: Any, now: float, begins_s: float) -> None:
     """The admitted start to run."""
     for i in range(e.plan.admitted[0]):
         row = e.seats.admitted[i]
         start(e, row, now, begins_s)
+        if e.table.preemptions[row] > 0:
+            r.out.preempted_s[row] += begins_s - r.out.preempted_at_s[row]
         e.seats.run[e.core.running[0]] = row
         e.core.running[0] += 1
 
@@ -159,7 +164,8 @@ def complete(e: Any, r: Any, slot: int, now: float) -> None:
         if e.table.phase[row] == DONE:  # aborted while the step ran
             continue
         hooks.on_progress(e.table, row, items.tokens[i], now, e.state, e.params)
-        if items.kind[i] == LAST and e.table.phase[row] == DECODE:
+        # Swapped out meanwhile it has its KV all the same; lost, it counts as prefilled when it is again.
+        if items.kind[i] == LAST and e.table.computed_tokens[row] >= e.rows.target_tokens[row]:
             hooks.on_prefill_done(e.table, row, now, e.state, e.params)
         if items.emits[i] > 0:
             _deliver(e, r, row, items.emits[i], now)
@@ -205,6 +211,8 @@ def _finish(e: Any, r: Any, row: int, reason: int, now: float) -> None:
     """The row leaves; the caller compacts ``run``."""
     if e.table.phase[row] == WAITING:
         discard(e, row)
+        if e.table.preemptions[row] > 0 and now > r.out.preempted_at_s[row]:
+            r.out.preempted_s[row] += now - r.out.preempted_at_s[row]
     free_row(e, row)
     e.table.phase[row] = DONE
     r.out.reason[row] = reason + 1

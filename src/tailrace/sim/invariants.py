@@ -15,16 +15,18 @@ import numpy as np
 from ..hooks import EVERY_STEP, LANES
 from ..schedule.engine import NONE
 from ..schedule.rank import before, earlier
+from ..schedule.transfer import IN, OUT
 from ..table import DECODE, DONE, FREE, PREFILL, WAITING
 from .run import Instance
 
-__all__ = ["blocks", "budgets", "causality", "check", "clock_moves_on", "heaps", "keys_are_fresh", "kv_limit"]
-__all__ += ["marks", "plan_is_pure", "requests", "tokens", "total_order"]
+__all__ = ["blocks", "budgets", "causality", "check", "clock_moves_on", "heaps", "host_blocks", "keys_are_fresh"]
+__all__ += ["kv_limit", "marks", "plan_is_pure", "requests", "tokens", "total_order"]
 
 
 def check(run: Instance) -> None:
     """Every check that reads one moment of ``run``."""
-    for holds in (blocks, kv_limit, requests, heaps, keys_are_fresh, tokens, budgets, marks, causality, total_order):
+    checks = (blocks, host_blocks, kv_limit, requests, heaps, keys_are_fresh, tokens, budgets, marks, causality)
+    for holds in (*checks, total_order):
         holds(run)
 
 
@@ -53,11 +55,42 @@ def blocks(run: Instance) -> None:
     if run.rules.prefix_cache:  # shared ones are held once
         held = int((np.asarray(run.engine.blocks.nodes.users) > 0).sum())
     assert free + held == total, f"{free} free + {held} held blocks are not {total}"
+    stored = _stored(run)
     for row in np.flatnonzero((table["kv_blocks"] != 0) | (table["computed_tokens"] != 0)):
         phase, computed, have = (int(table[name][row]) for name in ("phase", "computed_tokens", "kv_blocks"))
+        if phase == WAITING and stored[row]:
+            there = (have, int(stored[row]))
+            assert there == (0, -(-computed // size)), f"row {row}: {computed} tokens in {there} device and host blocks"
+            continue
         assert phase in (PREFILL, DECODE), f"row {row} in phase {phase} holds {have} blocks, {computed} tokens"
         need = max(computed, int(run.buffers.rows["target_tokens"][row])) if run.rules.admit == "prompt" else computed
         assert have == -(-need // size), f"row {row}: {need} tokens in {have} blocks of {size}"
+
+
+def _stored(run: Instance) -> np.ndarray[Any, Any]:
+    """Host blocks by row; zeros where there is no host memory."""
+    if run.rules.evict != "swap":
+        return np.zeros(len(run.buffers.table), dtype=np.int64)
+    return np.asarray(run.engine.blocks.stored.blocks)
+
+
+def host_blocks(run: Instance) -> None:
+    """Free and held host blocks add up, only the waiting hold any, and copies account for them."""
+    if run.rules.evict != "swap":
+        return
+    host, lanes, stored, core = run.engine.blocks.host, run.engine.blocks.lanes, _stored(run), run.buffers.core
+    free, total, most = (int(getattr(host, name)[0]) for name in ("free_blocks", "total_blocks", "most_blocks"))
+    assert 0 <= free <= total, f"{free} of {total} host blocks are free"
+    assert free + stored.sum() == total, f"{free} free + {stored.sum()} held host blocks are not {total}"
+    assert total - free <= most <= total, f"{total - free} host blocks in use, at most {most}"
+    holders = np.flatnonzero(stored)
+    assert (stored >= 0).all(), f"rows {np.flatnonzero(stored < 0)} hold fewer host blocks than none"
+    assert (run.buffers.table["phase"][holders] == WAITING).all(), f"not all of rows {holders} wait"
+    out, back = int(lanes.blocks[OUT]), int(lanes.blocks[IN])
+    assert out - back >= stored.sum(), f"{out} blocks went out and {back} came back, {stored.sum()} are there"
+    ends = float(run.engine.slots.end_s.max()) if core["in_flight"][0] else float(core["clock_s"][0])
+    assert (lanes.asked == 0).all(), f"copies that no step began: {lanes.asked}"
+    assert (lanes.until_s <= ends).all(), f"copies until {lanes.until_s} outlast the steps, until {ends}"
 
 
 def kv_limit(run: Instance) -> None:
@@ -118,7 +151,7 @@ def clock_moves_on(run: Instance, since_s: float) -> float:
 def tokens(run: Instance) -> None:
     """Tokens computed, under way and delivered fit together, with and without an output token at prefill."""
     table, rows = run.buffers.table, run.buffers.rows
-    emits = 1 if run.rules.prefill_emits else 0
+    emits, stored = 1 if run.rules.prefill_emits else 0, _stored(run)
     for row in _live(run):
         prompt, made = int(table["prompt_tokens"][row]), int(table["generated_tokens"][row])
         computed, target = int(table["computed_tokens"][row]), int(rows["target_tokens"][row])
@@ -127,10 +160,11 @@ def tokens(run: Instance) -> None:
         assert made < most, facts
         assert 0 <= pending <= most - made, facts
         assert int(table["attained_tokens"][row]) >= computed, facts
-        if table["phase"][row] == PREFILL:
+        swapped = bool(stored[row])
+        if table["phase"][row] == PREFILL or (swapped and computed < target):
             assert prompt <= target == prompt + made, facts
             assert computed < target, facts
-        elif table["phase"][row] == DECODE:
+        elif table["phase"][row] == DECODE or swapped:
             assert computed == prompt + made + pending - emits, facts
     done = np.flatnonzero(run.records.out["reason"] == 1)
     assert (table["generated_tokens"][done] == rows["output_tokens"][done]).all(), "finished without all its output"
@@ -193,6 +227,7 @@ def _memory(run: Instance) -> dict[str, Any]:
         "running": _running(run),
         "state": state,
         "blocks": [np.asarray(part).tobytes() for part in e.blocks[-3:-2]] if run.rules.prefix_cache else [],
+        "host": [_bytes(part) for part in e.blocks] if run.rules.evict == "swap" else [],
         "items": [np.asarray(e.items.tokens[slot * most : (slot + 1) * most]).tobytes() for slot in under_way],
         "out": run.records.out.tobytes(),
     }

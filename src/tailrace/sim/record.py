@@ -39,6 +39,11 @@ class Outcome(Columns):
     gap_max_s: F8
     recomputed_tokens: I8
     """Tokens computed again after preemptions."""
+    preempted_s: F8
+    """Time lost to preemptions: from the start of a step it was put out of to that of the step it resumed
+    in, or until it left."""
+    preempted_at_s: F8
+    """Start of the step it was put out of last; without meaning where it never was."""
     reason: I8
     """1 + `hooks.FINISHED`, `ABORTED` or `REJECTED`; 0 while it lives."""
 

@@ -18,12 +18,9 @@ from ..latency import Latency
 from ..params import show
 from ..rules import EngineRules, merge
 from ..schedule import engine as eng
-from ..schedule.blocks import Blocks
 from ..schedule.each import each
-from ..schedule.prefix import build_blocks
-from ..workloads.prefix import engine_ids
 from ..workloads.workload import Workload
-from . import instance, record
+from . import instance, memory, record
 from .alone import alone_s
 
 __all__ = ["Instance", "Result", "settle", "simulate"]
@@ -84,6 +81,7 @@ class Result:
                 "most_waiting": int(c["most_waiting"]),
                 "most_kv_tokens": int(c["most_blocks"]) * self.meta["rules"]["block_tokens"],
             },
+            **memory.swap_summary(c, self.meta["engine"], self.meta["rules"]["block_tokens"]),
             **({"tallies": self.tallies} if self.tallies else {}),
             **self._by(),
         }
@@ -122,18 +120,9 @@ def settle(
         raise UserError(f"engine {config.name}: latency {latency.name!r} names no device; give kv_tokens=…")
     if kv_tokens < rules.block_tokens:
         raise UserError(f"engine {config.name}: kv_tokens={kv_tokens} is less than one block")
+    if rules.evict == "swap":
+        memory.block_bytes(rules, config, latency)  # refused here rather than when the engine is built
     return rules, kv_tokens
-
-
-def _blocks(w: Workload, rules: EngineRules, limits: eng.Limits) -> Blocks:
-    """The named blocks of an engine with prefix cache, with what the workload says of its prompts."""
-    size, usable = rules.block_tokens, limits.kv_tokens // rules.block_tokens
-    ids, offsets = np.zeros(0, dtype=np.int64), np.zeros(max(len(w), 1) + 1, dtype=np.int64)
-    if w.prefix is not None:
-        ids, offsets = engine_ids(w.prefix, w.prompt_tokens, size)
-    longest = int((w.prompt_tokens + w.output_tokens).max()) // size + 1 if len(w) else 1
-    seats = min(limits.max_seqs or len(w), len(w), usable)
-    return build_blocks(max(len(w), 1), max(seats, 1), min(longest, usable), usable, size, ids, offsets)
 
 
 class Instance:
@@ -153,7 +142,7 @@ class Instance:
         self.rules, self.kv_tokens = settle(policy, params, config, latency, wanted)
         limits = eng.Limits(config.token_budget, config.max_seqs, self.kv_tokens)
         rows = max(len(workload), 1)
-        blocks = _blocks(workload, self.rules, limits) if self.rules.prefix_cache else None
+        blocks = memory.blocks(workload, self.rules, limits, config, latency)
         self.engine, self.buffers = eng.build(rows, limits, self.rules, policy, params, latency.cost, blocks)
         self._classes = (type(params), type(latency.cost), type(self.engine.blocks))
         self._fill(workload)
@@ -239,6 +228,7 @@ class Instance:
             gap_values_s=record.gap_values(),
         )
         counters = {name: self.records.counters[name][0].item() for name in self.records.counters.dtype.names or ()}
+        counters |= memory.swap_counts(self.engine.blocks)
         used = int(counters["samples"])
         timeline = {name: self.records.timeline[name][:used].copy() for name in self.records.timeline.dtype.names or ()}
         return Result(self._meta(), requests, counters, timeline, self.policy.tallies(self.engine.state))
@@ -256,6 +246,7 @@ class Instance:
                 "max_seqs": self.config.max_seqs,
                 "kv_tokens": self.kv_tokens,
                 "latency": self.latency.show(),
+                **memory.swap_settings(self.rules, self.config, self.latency),
                 **({"step_jitter": self.config.step_jitter} if self.config.step_jitter else {}),
             },
             "rules": dataclasses.asdict(self.rules),

@@ -1,0 +1,136 @@
+"""Host memory for KV (rule ``evict=swap``): a preempted row's KV goes there, and comes back when it resumes.
+
+A row's KV is on the device or in host memory, never in parts. While it is in host memory the row waits with
+its ``computed_tokens`` and holds no device block; to resume it takes device blocks for all of
+them and for its next tokens. If host memory is full the row is recomputed instead.
+
+Engines without the rule are compiled without any of this: `where` asks for the trait ``host``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from .. import _jit
+from .._jit import kernel, where
+from ..table import DECODE, F8, I8, PREFILL, WAITING, Columns, allocate
+from .kv import blocks_for, free_row
+from .transfer import IN, OUT, CopyLane, ask, lanes_wait_s
+
+__all__ = ["HostKV", "HostTotals", "Stored", "build_host", "decoding", "resume", "yield_kv"]
+
+
+class HostTotals(Columns):
+    """Scalars: one row."""
+
+    total_blocks: I8
+    free_blocks: I8
+    most_blocks: I8
+    """Most in use at once."""
+    swapped: I8
+    """Preemptions that took KV to host memory."""
+    full: I8
+    """Preemptions that found it full: the row is recomputed."""
+    wait_s: F8
+    """Seconds that steps waited for copies."""
+
+
+class Stored(Columns):
+    """One row of the table."""
+
+    blocks: I8
+    """Host blocks held."""
+
+
+class HostKV(NamedTuple):
+    """The engine's ``blocks`` with a host tier: on the device blocks are counted, and so they are there."""
+
+    host: Any
+    stored: Any
+    lanes: Any
+
+
+def build_host(rows: int, host_blocks: int, out_block_s: float, in_block_s: float) -> HostKV:
+    """Empty host memory of ``host_blocks`` blocks for ``rows`` rows.
+
+    ``out_block_s``, ``in_block_s``: seconds to copy a block from the device, and to it.
+    """
+    totals, host = allocate(HostTotals, 1)
+    records, lanes = allocate(CopyLane, 2)
+    totals["total_blocks"] = totals["free_blocks"] = host_blocks
+    records["block_s"] = out_block_s, in_block_s
+    return HostKV(host, allocate(Stored, rows)[1], lanes)
+
+
+@kernel
+def _drop(b: Any, row: int) -> None:
+    """The row's host blocks, if it holds any, become free."""
+    b.host.free_blocks[0] += b.stored.blocks[row]
+    b.stored.blocks[row] = 0
+
+
+@kernel
+def _with_copies(b: Any, begins_s: float, step_s: float) -> float:
+    wait_s = lanes_wait_s(b.lanes, begins_s)
+    b.host.wait_s[0] += wait_s
+    return wait_s + step_s
+
+
+_jit.register(HostKV, {"give_back": _drop, "with_copies": _with_copies}, traits=["host"])
+
+
+# ── what the engine does with it ─────────────────────────────────────────────────────
+
+
+@kernel
+def _in_decode(e: Any, row: int) -> bool:
+    return e.table.phase[row] == DECODE
+
+
+@where("host", otherwise=_in_decode, of="blocks")
+def decoding(e: Any, row: int) -> bool:
+    """Whether the row's next tokens are a decode's: it decodes, or was swapped out when it did."""
+    if e.table.phase[row] != WAITING:
+        return e.table.phase[row] == DECODE
+    return e.blocks.stored.blocks[row] > 0 and e.table.computed_tokens[row] >= e.rows.target_tokens[row]
+
+
+@where("host", otherwise=free_row, of="blocks")
+def yield_kv(e: Any, row: int) -> None:
+    """A running row gives up its device blocks: its KV goes to host memory, or is lost."""
+    table, b = e.table, e.blocks
+    blocks = blocks_for(e, table.computed_tokens[row])
+    if blocks > b.host.free_blocks[0]:
+        b.host.full[0] += 1
+        free_row(e, row)
+        return
+    b.host.swapped[0] += 1
+    b.host.free_blocks[0] -= blocks
+    b.stored.blocks[row] = blocks
+    used = b.host.total_blocks[0] - b.host.free_blocks[0]
+    if used > b.host.most_blocks[0]:
+        b.host.most_blocks[0] = used
+    ask(b.lanes, OUT, blocks, table.computed_tokens[row])
+    e.core.free_blocks[0] += table.kv_blocks[row]
+    table.kv_blocks[row] = 0
+
+
+@kernel
+def _start_afresh(e: Any, row: int) -> None:
+    table = e.table
+    table.phase[row] = PREFILL
+    table.cached_tokens[row] = 0
+    e.rows.target_tokens[row] = table.prompt_tokens[row] + table.generated_tokens[row]
+
+
+@where("host", otherwise=_start_afresh, of="blocks")
+def resume(e: Any, row: int) -> None:
+    """A waiting row starts: from its first token, or where it was when its KV went to host memory."""
+    b = e.blocks
+    if b.stored.blocks[row] == 0:
+        _start_afresh(e, row)
+        return
+    ask(b.lanes, IN, b.stored.blocks[row], e.table.computed_tokens[row])
+    decodes = decoding(e, row)
+    _drop(b, row)
+    e.table.phase[row] = DECODE if decodes else PREFILL

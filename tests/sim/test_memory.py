@@ -1,0 +1,79 @@
+"""What an engine's blocks are under its rules, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tailrace.config import EngineConfig, engine
+from tailrace.errors import UserError
+from tailrace.latency import Latency, PiecewiseParams, build
+from tailrace.registry import POLICIES
+from tailrace.schedule.blocks import Blocks, Counted
+from tailrace.schedule.host import HostKV
+from tailrace.schedule.transfer import IN, OUT
+from tailrace.sim import memory
+from tailrace.sim.run import Instance, settle
+from tailrace.workloads.workload import Workload
+
+NO_BYTES = Latency("plain", PiecewiseParams(), None, "")
+LLAMA = build("llama-3-8b-a100-derived")
+W = Workload.of([0.0, 1.0], [30, 30], [4, 4], name="two")
+
+
+def config(**overrides: Any) -> EngineConfig:
+    return engine("vllm_v1", {"kv_tokens": 256, **overrides})
+
+
+def blocks(latency: Latency = LLAMA, **overrides: Any) -> Any:
+    fcfs = POLICIES.get("fcfs")
+    assert fcfs.Params is not None
+    return Instance(W, fcfs, fcfs.Params(), config(**overrides), latency).engine.blocks
+
+
+def test_each_rule_has_its_kind_of_blocks() -> None:
+    assert isinstance(blocks(), Counted)
+    assert isinstance(blocks(prefix_cache=True), Blocks)
+    assert isinstance(blocks(evict="swap", host_kv_tokens=1000), HostKV)
+
+
+def test_speed_and_size_of_host_memory() -> None:
+    """131,072 bytes a token (2·32 layers·8 heads·128·2 bytes): 2 MiB a block of 16."""
+    held = blocks(evict="swap", host_kv_tokens=1000, swap_out_gb_per_s=20, swap_in_gb_per_s="25")
+    assert (held.host.total_blocks[0], held.host.free_blocks[0]) == (62, 62)
+    assert held.lanes.block_s[OUT] == pytest.approx(16 * 131_072 / 20e9)
+    assert held.lanes.block_s[IN] == pytest.approx(16 * 131_072 / 25e9)
+    given = blocks(NO_BYTES, evict="swap", host_kv_tokens=1000, kv_bytes_per_token=1000)
+    assert given.lanes.block_s[IN] == pytest.approx(16_000 / 25e9)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        ({}, "evict=swap needs host memory.*give host_kv_tokens="),
+        ({"host_kv_tokens": 15}, "give host_kv_tokens="),
+        ({"host_kv_tokens": 1000}, "latency 'plain' does not say; give kv_bytes_per_token="),
+        ({"host_kv_tokens": 1000, "prefix_cache": True}, "does not go with prefix_cache=true"),
+        ({"host_kv_tokens": -1}, "host_kv_tokens=-1 must be a whole number of at least 0"),
+        ({"swap_in_gb_per_s": 0}, "swap_in_gb_per_s=0 must be a number above 0"),
+        ({"swap_out_gb_per_s": "fast"}, "swap_out_gb_per_s='fast' must be a number above 0"),
+    ],
+)
+def test_what_is_refused(overrides: dict[str, Any], message: str) -> None:
+    fcfs = POLICIES.get("fcfs")
+    with pytest.raises(UserError, match=message):
+        settle(fcfs, None, config(evict="swap", **overrides), NO_BYTES)
+
+
+def test_a_policy_that_recomputes_needs_no_host_memory() -> None:
+    sarathi = POLICIES.get("sarathi")
+    rules, _ = settle(sarathi, None, config(evict="swap"), NO_BYTES)
+    assert rules.evict == "recompute"
+
+
+def test_without_host_memory_a_result_says_nothing_of_it() -> None:
+    rules = config().rules
+    assert memory.swap_counts(blocks()) == {}
+    assert memory.swap_summary({"busy_s": 1.0}, {}, 16) == {}
+    assert memory.swap_settings(rules, config(), NO_BYTES) == {}
