@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -179,6 +180,36 @@ def test_the_time_lost_ends_when_a_waiting_request_is_aborted() -> None:
     assert run.buffers.table["phase"][1] == WAITING
     assert run.abort(1)
     assert run.records.out["preempted_s"][1] == run.buffers.core["clock_s"][0] - 12 * TICK
+
+
+def _break(part: str, column: str, by: int) -> Callable[[Instance], None]:
+    def change(run: Instance) -> None:
+        getattr(getattr(run.engine.blocks, part), column)[0] += by
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("check", "change"),
+    [
+        (invariants.host_blocks, _break("host", "free_blocks", 1)),
+        (invariants.host_blocks, _break("host", "most_blocks", -3)),
+        (invariants.host_blocks, _break("lanes", "asked", 1)),
+        (invariants.host_blocks, _break("lanes", "blocks", -2)),
+        (invariants.host_blocks, _break("lanes", "until_s", 1)),
+        (invariants.host_blocks, _break("stored", "blocks", 1)),  # the first runs
+        (invariants.blocks, lambda run: run.buffers.table["kv_blocks"].__setitem__(1, 1)),
+        (invariants.blocks, lambda run: run.buffers.table["computed_tokens"].__setitem__(1, 33)),
+        (invariants.tokens, lambda run: run.buffers.table["computed_tokens"].__setitem__(1, 31)),
+    ],
+)
+def test_the_invariants_see_host_memory(check: Callable[[Instance], None], change: Callable[[Instance], None]) -> None:
+    run = instance()
+    run.advance(steps=6)
+    check(run)
+    change(run)
+    with pytest.raises(AssertionError):
+        check(run)
 
 
 def test_the_same_bytes_twice_and_without_the_compiler() -> None:

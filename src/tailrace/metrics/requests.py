@@ -42,7 +42,7 @@ class Requests:
     preemptions: I8
     recomputed_tokens: I8
     preempted_s: F8
-    """Time lost to preemptions: put out of steps, until it resumed or left."""
+    """Time lost to preemptions: from the start of the step it was put out of until it resumed or left."""
     gap_max_s: F8
     alone_s: F8
     """What it would take by itself on an idle engine without a prefix cache."""

@@ -33,6 +33,7 @@ def summarise(r: Requests, keep: NDArray[np.bool_] | None = None) -> dict[str, A
             "tpot_s": statistics(r.tpot_s[mask]),
             "tbt_s": weighted_statistics(r.gaps[groups].sum(axis=0), r.gap_values_s, highest),
             "e2e_s": statistics(r.e2e_s[mask]),
+            "preempted_s": statistics(r.preempted_s[mask & (r.reason == FINISHED)]),
         },
         **({} if slo is None else {"slo": slo}),
         "fairness": fairness(r, mask),

@@ -4,8 +4,8 @@ The link has a lane each way that work at the same time (PCIe is full duplex); i
 after the other, in the order in which they were asked for. Whole blocks are copied.
 
 Copies are synchronous: those that a step asks for begin with it, and it computes when both lanes
-have done them, as in vLLM's engine V0, which is what UniBoost's prototype builds on. A block may
-thus be given away in the step that copies it out: its content goes first, block by block.
+have done them. vLLM's engine V0 swapped so (in stream order, before the forward pass), and gave a
+block away in the step that copies it out; here it is as if a block came in when one has gone out.
 
 A lane knows until when it is busy, so copies that no step waits for (ProServe's offload ahead of an
 eviction) have a place to queue in; a step that waits for less than all of its copies (reload layer by
