@@ -27,7 +27,7 @@ def test_simulate_prints_a_table_and_json(tailrace: Any) -> None:
     assert result["policy"] == "fcfs"
     assert result["predictions"] == "oracle"
     assert result["counts"]["completed"] == 300
-    assert set(result["metrics"]) == {"wait_s", "ttft_s", "tpot_s", "tbt_s", "e2e_s"}
+    assert set(result["metrics"]) == {"wait_s", "ttft_s", "tpot_s", "tbt_s", "e2e_s", "preempted_s"}
     assert set(result["metrics"]["wait_s"]) >= {"mean", "p50", "p90", "p95", "p99", "p999", "max"}
     assert set(result["by_true_class"]) == {"short", "long"}
     assert result["rules"]["order_scope"] == "waiting"
