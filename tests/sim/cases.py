@@ -24,6 +24,7 @@ from .oracles import AA, ORACLES, QBA
 from .planner import Machine, Oracle, Req, Work
 from .reference import Reference
 from .sink import Sink, SinkOracle, SinkParams
+from .soft import SOFT
 
 TICK = 2.0**-10
 PIECEWISE = PiecewiseParams(constant_s=4 * TICK, per_token_s=TICK / 4, knee_tokens=8)
@@ -196,14 +197,46 @@ def _oracle(values: dict[str, Any]) -> dict[str, Any]:
     return {short.get(name, name): value for name, value in values.items()}
 
 
+def _boosting(rng: random.Random, name: str) -> dict[str, Any]:
+    """Parameters under which boosts are of the size of the gaps between arrivals."""
+    pick = rng.choice
+    values: dict[str, Any] = {"gamma_per_s": pick([0.5, 4.0, 32.0, 1e3]), "seconds_per_token": pick([TICK / 4, TICK])}
+    if name == "gamma_boost":
+        return {**values, "signal": pick(["attained", "size", "prompt"])}
+    if name == "dist_boost":
+        return {**values, "decodes": pick([0, 2, 5]), "chunk_tokens": pick([0, 6])}
+    values["hysteresis_s"] = pick([0.0, 8 * TICK, 1.0])
+    if name == "uniboost_base":
+        return values
+    values |= {"k_tokens": pick([1, 4, 16]), "lock": pick(["admission", "milestone", "none"])}
+    values |= {"victim": pick(["rank", "kv"]), "order": pick(["ranked", "decode_first"])}
+    if name == "memguard":
+        return values
+    values |= {"gamma_min_per_s": 0.25, "gamma_max_per_s": pick([1e3, 5e3]), "window": pick([4, 16])}
+    return {**values, "min_samples": pick([2, 4]), "refit_s": pick([0.0, 16 * TICK]), "ema": pick([0.3, 1.0])}
+
+
+def _soft(rng: random.Random, name: str) -> dict[str, Any]:
+    pick = rng.choice
+    if name == "mlfq":
+        quanta = {"quantum_tokens": pick([1, 8]), "ratio": pick([2, 3]), "queues": pick([1, 3, 8])}
+        return {**quanta, "join": pick(["prompt", "top"]), "starve_s": pick([0.0, 16 * TICK, 64 * TICK])}
+    if name == "ltr":
+        return {"work": pick(["total", "output"]), "idle_steps": pick([0, 5, 20]), "quantum_steps": pick([1, 3])}
+    if name == "trail":
+        rule = pick(["recompute", "decode_first"])
+        return {"work": pick(["total", "output"]), "c": pick([0.0, 0.5, 0.75, 1.0]), "rule": rule}
+    return {} if name in ("las", "spf") else _boosting(rng, name)
+
+
 def draw_policy(rng: random.Random, name: str) -> tuple[type[Policy], Any, Oracle]:
     """The policy ``name`` with random parameters, and its oracle."""
     if name == "sink":
         sink = draw_sink(rng)
         return Sink, sink, SinkOracle(sink)
     cls: type[Policy] = POLICIES.get(name)
-    values: dict[str, Any] = {}
-    oracle: Callable[[], Oracle] = ORACLES[name]
+    values: dict[str, Any] = _soft(rng, name) if name in SOFT else {}
+    oracle: Callable[[], Oracle] = ORACLES[name] if name in ORACLES else lambda: SOFT[name](**values)
     if name == "aa":
         values = _aging(rng)
         oracle = lambda: AA(**_oracle(values))  # noqa: E731
@@ -255,4 +288,4 @@ def swapping(name: str, seed: int, in_flight: tuple[int, ...] = (1, 2), most: in
 
 PROFILED_TOO = ("sink",)
 """Policies that are also compiled for the profiled model; one is enough for the engine."""
-NAMES = (*ORACLES, "sink")
+NAMES = (*ORACLES, *SOFT, "sink")

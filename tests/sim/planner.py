@@ -29,6 +29,7 @@ class Req:
     is_long: bool
     priority: int
     where: str = "later"  # then waiting, running, done
+    since: float = 0.0  # arrival or latest preemption
     decoding: bool = False
     computed: int = 0
     target: int = 0
@@ -70,6 +71,9 @@ class Oracle:
     def victim(self, r: Req) -> tuple[bool, float]:
         return False, -r.arrival
 
+    def on_arrival(self, r: Req, now: float) -> None:
+        """A request comes in."""
+
     def on_admit(self, r: Req, first: bool, tier: int, now: float) -> None:
         """A waiting request starts or resumes."""
 
@@ -84,6 +88,9 @@ class Oracle:
 
     def on_remove(self, r: Req, reason: str) -> None:
         """It leaves."""
+
+    def after_step(self, planned: list[Req], now: float) -> None:
+        """A step over these ended."""
 
 
 @dataclass(eq=False)

@@ -36,8 +36,9 @@ class Reference:
             if self.blocks_for(r.prompt + r.output - last) > self.total:
                 r.where, r.reason = "done", "rejected"
             else:
-                r.where = "waiting"
+                r.where, r.since = "waiting", r.arrival
                 self.waiting.append(r)
+                self.policy.on_arrival(r, self.clock)
 
     def decide(self) -> Step:
         """The next step; seconds that hold nothing do not bind, a deadlock costs the newest its KV."""
@@ -86,7 +87,7 @@ class Reference:
         else:
             r.decoding, r.computed = False, 0
         r.where, r.blocks, r.lost_at = "waiting", 0, begins
-        r.preemptions += 1
+        r.preemptions, r.since = r.preemptions + 1, self.clock
         self.waiting.append(r)
         self.policy.on_preempt(r)
         return r.host
@@ -135,6 +136,7 @@ class Reference:
                 if r.delivered >= r.output:
                     r.finish = self.clock
                     self.leave(r, "finished")
+        self.policy.after_step([w.req for w in step.work], self.clock)
 
     def leave(self, r: Req, reason: str) -> None:
         (self.waiting if r.where == "waiting" else self.running).remove(r)

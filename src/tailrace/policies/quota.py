@@ -25,6 +25,7 @@ from ..errors import UserError
 from ..hooks import Policy, policy
 from ..params import P
 from ..table import F8, I8, LONG, SHORT, WAITING, Columns, allocate
+from ._samples import Cursor, Recent, insert, observe, quantile
 
 HISTORY_LONG: Final = 0
 HISTORY_ALL: Final = 1
@@ -75,22 +76,9 @@ class QBAParams(NamedTuple):
     ] = FROZEN
 
 
-class History(Columns):
-    """Waits of started requests, ``window`` rows."""
+class Aging(Cursor):
+    """Scalars: one row. The window holds the waits of started requests."""
 
-    ring_s: F8
-    """In order of time."""
-    ranked_s: F8
-    """Ascending."""
-
-
-class Aging(Columns):
-    """Scalars: one row."""
-
-    held: I8
-    """Waits in the history."""
-    place: I8
-    """Next row of the ring."""
     threshold_s: F8
     """θ; infinite with too few samples."""
     shorts: I8
@@ -147,7 +135,7 @@ def _make_state(params: Any, capacity: int) -> AgingState:
     window = params.window or min(max(capacity, 1), MOST_SAMPLES)
     records, aging = allocate(Aging, 1)
     records["threshold_s"] = np.inf
-    return AgingState(allocate(History, window)[1], aging, allocate(Promoted, capacity)[1])
+    return AgingState(allocate(Recent, window)[1], aging, allocate(Promoted, capacity)[1])
 
 
 def _make_scratch(params: Any, capacity: int) -> AgingScratch:
@@ -156,51 +144,11 @@ def _make_scratch(params: Any, capacity: int) -> AgingScratch:
 
 
 @kernel
-def _quantile(ranked: Any, count: int, quantile: float) -> float:
-    """Empirical quantile with linear interpolation."""
-    place = quantile * (count - 1)
-    low = int(place)
-    high = min(low + 1, count - 1)
-    return ranked[low] + (place - low) * (ranked[high] - ranked[low])
-
-
-@kernel
-def _place(ranked: Any, count: int, value: float) -> int:
-    """First index whose value is not below ``value``."""
-    low, high = 0, count
-    while low < high:
-        middle = (low + high) // 2
-        if ranked[middle] < value:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@kernel
-def _insert(ranked: Any, count: int, value: float) -> None:
-    """Put ``value`` in its place among ``count`` ascending ones."""
-    at = _place(ranked, count, value)
-    for i in range(count, at, -1):
-        ranked[i] = ranked[i - 1]
-    ranked[at] = value
-
-
-@kernel
 def _observe(state: Any, wait_s: float, params: Any) -> None:
     """Add a started request's wait to the history and move θ."""
-    ring, ranked, aging = state.history.ring_s, state.history.ranked_s, state.aging
-    count, place = aging.held[0], aging.place[0]
-    if count == ring.shape[0]:
-        count -= 1
-        for i in range(_place(ranked, count + 1, ring[place]), count):
-            ranked[i] = ranked[i + 1]
-    _insert(ranked, count, wait_s)
-    ring[place] = wait_s
-    aging.held[0] = count + 1
-    aging.place[0] = (place + 1) % ring.shape[0]
-    if count + 1 >= params.min_samples:
-        aging.threshold_s[0] = _quantile(ranked, count + 1, params.aging_quantile)
+    held = observe(state.history, state.aging, wait_s)
+    if held >= params.min_samples:
+        state.aging.threshold_s[0] = quantile(state.history.ranked_s, held, params.aging_quantile)
 
 
 @kernel
@@ -213,11 +161,11 @@ def _set_threshold(table: Any, live: Any, now: float, state: Any, scratch: Any, 
     count = 0
     for row in live:
         if table.phase[row] == WAITING:
-            _insert(waits, count, now - table.arrival_s[row])
+            insert(waits, count, now - table.arrival_s[row])
             count += 1
     theta[0] = np.inf
     if count >= params.min_samples:
-        theta[0] = _quantile(waits, count, params.aging_quantile)
+        theta[0] = quantile(waits, count, params.aging_quantile)
 
 
 @kernel

@@ -1,22 +1,12 @@
-"""Shortest first, preemptive: by size at arrival (sjf) or by what is left (srpt)."""
+"""Shortest first: by size at arrival (sjf), by what is left (srpt), by the prompt (spf)."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from .. import hooks
 from ..hooks import Policy, policy
-from ..params import P
-
-RANKED_RULES = {
-    "order_scope": "all",
-    "phase_order": "ranked",
-    "continuation_first": False,
-    "victim": "tail",
-    "may_preempt_at_cap": True,
-    "may_preempt_for_kv": True,
-}
-"""Plain preemptive rank order: whoever ranks first runs, the worst ranked yields."""
+from ._ranked import RANKED_RULES, TOTAL, Work, remaining_tokens
 
 
 @policy("sjf", source="baseline; Schrage & Miller 1966")
@@ -43,7 +33,7 @@ class SJF(Policy):
 class SRPTParams(NamedTuple):
     """Parameters of srpt."""
 
-    work: Annotated[int, P("what is left to do: all tokens, or output tokens alone", choices=("total", "output"))] = 0
+    work: Work = TOTAL
 
 
 @policy("srpt", source="baseline; Schrage & Miller 1966")
@@ -64,13 +54,25 @@ class SRPT(Policy):
 
     @staticmethod
     def key(table: Any, row: int, now: float, state: Any, scratch: Any, cost: Any, params: Any) -> tuple[int, float]:
-        output = max(table.predicted_output_tokens[row] - table.generated_tokens[row], 1)
-        if params.work == 1:
-            return 0, float(output)
-        return 0, float(max(table.prompt_tokens[row] - table.attained_tokens[row], 0) + output)
+        return 0, remaining_tokens(table, row, params.work)
 
     @staticmethod
     def may_preempt(
         table: Any, waiting_row: int, running_row: int, now: float, state: Any, scratch: Any, cost: Any, params: Any
     ) -> bool:
         return True
+
+
+@policy("spf", source="baseline; SGLang and vLLM heuristic, UniBoost (arXiv 2606.18431) §2")
+class SPF(Policy):
+    """Shortest prompt first among the waiting, as a stand-in for the whole length; displaces nobody."""
+
+    keys = hooks.STATIC
+
+    @staticmethod
+    def rules(params: Any) -> dict[str, Any]:
+        return {"order_scope": "waiting", "victim": "tail"}
+
+    @staticmethod
+    def key(table: Any, row: int, now: float, state: Any, scratch: Any, cost: Any, params: Any) -> tuple[int, float]:
+        return 0, float(table.prompt_tokens[row])
