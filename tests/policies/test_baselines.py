@@ -70,6 +70,12 @@ def test_sjf_goes_by_prompt_plus_prediction() -> None:
     assert [int(size[i]) for i in np.argsort(requests.finish_s)] == sorted(size.tolist())
 
 
+def test_spf_goes_by_prompt_among_the_waiting_and_displaces_nobody() -> None:
+    requests = run("spf", FIVE)
+    assert starts("spf", FIVE) == [0, 2, 4, 3, 1]
+    assert requests.preemptions.sum() == 0
+
+
 @pytest.mark.parametrize("name", ["sjf", "srpt", "priority"])
 def test_equals_never_displace_each_other(name: str) -> None:
     """Neither at the sequence cap nor for KV; the first come runs to its end."""

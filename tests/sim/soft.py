@@ -26,7 +26,7 @@ class GammaBoost(Oracle):
         self.gamma, self.token_s, self.signal = gamma_per_s, seconds_per_token, signal
 
     def key(self, r: Req, now: float) -> tuple[int, float]:
-        work = {"attained": r.attained, "size": r.prompt + r.predicted, "prompt": r.prompt}[self.signal]
+        work = {"attained": max(r.attained, 1), "size": r.prompt + r.predicted, "prompt": r.prompt}[self.signal]
         return 0, r.arrival - boost(work * self.token_s, self.gamma)
 
     def may_preempt(self, waiting: Req, running: Req) -> bool:

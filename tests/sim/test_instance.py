@@ -76,7 +76,7 @@ def test_a_run_stops_at_the_first_step_that_passes_the_given_time() -> None:
 @pytest.mark.parametrize("in_flight", [1, 2])
 @pytest.mark.parametrize("phase", [WAITING, PREFILL, DECODE])
 def test_aborted_requests_leave_all_else_in_order(phase: int, in_flight: int) -> None:
-    for name in ("fcfs", "qba"):
+    for name in ("fcfs", "qba", "uniboost", "ltr"):
         run, aborted = instance(some(), name, steps_in_flight=in_flight, kv_tokens=128), 0
         while run.advance(steps=2) == PAUSED:
             rows = np.flatnonzero(run.buffers.table["phase"] == phase)

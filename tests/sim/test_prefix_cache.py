@@ -45,6 +45,22 @@ def _count(run: Instance, name: str) -> int:
     return int(run.records.counters[name][0])
 
 
+@pytest.mark.plain
+def test_frozen_keys_stay_fresh() -> None:
+    """memguard, whose effective work becomes less once it is known how much of a prompt was found."""
+    found = revised = 0
+    for seed in range(24):
+        run = walk(cached("memguard", seed), every=1)
+        guard = run.engine.state.guard
+        cached_tokens = np.asarray(guard.found_tokens) - 1
+        size = np.maximum(run.workload.prompt_tokens + run.workload.output_tokens, run.params.k_tokens)
+        bound = 1 + np.floor(np.log2(size / run.params.k_tokens)) + (cached_tokens > 0) * 8
+        assert (np.asarray(guard.revisions) <= bound).all()
+        found, revised = found + _count(run, "cached_tokens"), revised + int(np.asarray(guard.revisions).max())
+    assert found > 500
+    assert revised > 24
+
+
 @pytest.mark.parametrize("name", ["srpt", pytest.param("sink", marks=pytest.mark.plain)])
 def test_invariants_hold(name: str) -> None:
     found = displaced = 0

@@ -45,8 +45,8 @@ class GammaBoost(Policy):
     """γ-Boost: by arrival less b_γ(w), preemptive. From least attained service (γ → 0) to FCFS (γ → ∞).
 
     b_γ(w) = (1/γ)·ln(1/(1 − e^{−γw})). With ``signal=attained`` a request that was never served
-    has an infinite boost. ``signal=size`` acts on predictions: it is the case that the theory of
-    tail optimality is about.
+    counts its first token, as with an infinite boost γ → ∞ would not be FCFS. ``signal=size`` acts on
+    predictions: it is the case that the theory of tail optimality is about.
     """
 
     Params = GammaBoostParams
@@ -58,7 +58,7 @@ class GammaBoost(Policy):
 
     @staticmethod
     def key(table: Any, row: int, now: float, state: Any, scratch: Any, cost: Any, params: Any) -> tuple[int, float]:
-        tokens = table.attained_tokens[row]
+        tokens = max(table.attained_tokens[row], 1)
         if params.signal == SIZE:
             tokens = table.prompt_tokens[row] + table.predicted_output_tokens[row]
         elif params.signal == PROMPT:
