@@ -48,6 +48,9 @@ def test_variants_of_a_policy_differ() -> None:
 
 def test_oracles_are_dashed_and_nobody_else() -> None:
     assert style_of("srpt", "oracle").dashed
+    assert style_of("trail", "oracle").dashed
+    assert style_of("gamma_boost", "oracle", {"signal": "size"}).dashed
+    assert not style_of("gamma_boost", "oracle", {"signal": "attained"}).dashed
     assert not style_of("srpt", "noise:cv=0.5").dashed
     assert not style_of("fcfs", "oracle").dashed
 

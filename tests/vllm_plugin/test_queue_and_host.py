@@ -325,6 +325,57 @@ def test_rules_honoured_and_refused() -> None:
         settle(sarathi, params.build(sarathi.Params, {}, "sarathi"))
 
 
+ORDERING = ("order_scope", "victim", "may_preempt_at_cap", "may_preempt_for_kv")
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "refused"),
+    [
+        ("las", {}, {"phase_order", "continuation_first"}),
+        ("mlfq", {}, {"phase_order", "continuation_first"}),
+        ("spf", {}, set()),
+        ("ltr", {}, {"phase_order", "continuation_first"}),
+        ("trail", {}, {"phase_order", "continuation_first"}),
+        ("trail", {"rule": "swap"}, {"phase_order", "continuation_first", "evict"}),
+        ("trail", {"rule": "decode_first"}, {"phase_order", "continuation_first"}),
+        ("gamma_boost", {}, {"phase_order", "continuation_first"}),
+        ("dist_boost", {"decodes": 64}, {"phase_order", "continuation_first", "decode_cap"}),
+        ("uniboost_base", {}, {"phase_order", "continuation_first"}),
+        ("memguard", {}, {"phase_order", "continuation_first"}),
+        ("uniboost", {}, {"phase_order", "continuation_first"}),
+        ("uniboost_rekeyed", {}, {"phase_order", "continuation_first"}),
+    ],
+)
+def test_what_vllm_carries_of_each_policy(name: str, given: dict[str, Any], refused: set[str]) -> None:
+    """Order, victims and displacing always; a step's phases, caps and swapping are vLLM's own."""
+    policy = POLICIES.get(name)
+    chosen = params.build(policy.Params, given, name)
+    honoured, dropped = settle(policy, chosen)
+    assert set(dropped) == refused
+    assert set(honoured) == set(policy.rules(chosen)) - refused
+    assert {rule for rule in policy.rules(chosen) if rule in ORDERING} <= set(honoured)
+
+
+def test_a_locked_request_is_not_displaced_in_the_host() -> None:
+    """memguard through the host's calls: it yields at a milestone, and not a token later."""
+    given: dict[str, Any] = {
+        "k_tokens": 16,
+        "lock": "milestone",
+        "gamma_per_s": 0.001,
+        "hysteresis_s": 0.0,
+        "seconds_per_token": 1.0,
+    }
+    host = _host("memguard", seqs=1, **given)
+    _arrive(host, "a", 0.0, prompt_tokens=60)
+    host.complete(host.note({"a": 60}, {"a": 0}, [], 0.0), [1], [60], [False], 1.0)
+    _arrive(host, "b", 1.0, prompt_tokens=10)
+    assert _names(_decide(host, ["a"], 900, 1.0).displaced) == []  # 60 of 64 tokens
+    host.complete(host.note({"a": 4}, {}, [], 1.0), [5], [64], [False], 2.0)
+    assert _names(_decide(host, ["a"], 900, 2.0).displaced) == ["a"]
+    host.complete(host.note({"a": 1}, {}, [], 2.0), [6], [65], [False], 3.0)
+    assert _names(_decide(host, ["a"], 900, 3.0).displaced) == []
+
+
 def test_the_plugin_is_light() -> None:
     text = "import tailrace.vllm_plugin, tailrace.vllm_plugin.host, tailrace.vllm_plugin.queue, sys;"
     text += "print(sorted({'vllm', 'torch', 'tailrace.sim.run'} & set(sys.modules)))"

@@ -58,7 +58,8 @@ def load_notes(document: Mapping[str, Any]) -> list[str]:
             notes.append(f"{who}: {state}. That means {meaning}.")
     notes += _ends(document) + [f"{_label(r)}: {text}." for r in results if (text := starved(r))]
     notes += [f"{_label(r)}: {text}." for r in results if (text := promoted(r))]
-    told = [_label(r) for r in results if is_oracle(r["policy"], r.get("predictions"))]
+    notes += [f"{_label(r)}: {text}." for r in results for text in tallied(r)]
+    told = [_label(r) for r in results if is_oracle(r["policy"], r.get("predictions"), r.get("params"))]
     if told:
         verb = "is" if len(told) == 1 else "are"
         notes.append(f"{join(told)} {verb} told the true output lengths (oracle): an upper bound, not to be had live.")
@@ -113,6 +114,24 @@ def promoted(result: Mapping[str, Any]) -> str:
     if not started or ahead is None:
         return ""
     return f"put {100 * ahead / started:.0f} % of the predicted-long requests first, as aged"
+
+
+def tallied(result: Mapping[str, Any]) -> list[str]:
+    """What a policy counted of its own doings, in sentences without their ends; what is 0 is left out."""
+    tallies = result.get("tallies") or {}
+    each = " a seed on average" if tallies.get("by_seed") else ""
+    out = []
+    if tallies.get("gamma_fits"):
+        gamma = f"γ = {tallies['gamma_per_s']:.3g} per second"
+        out.append(
+            f"fitted γ to the tail of response times {number(tallies['gamma_fits'])} times{each}, to {gamma} at last"
+        )
+    if tallies.get("early_evictions"):
+        count = number(tallies["early_evictions"])
+        out.append(f"took KV {count} times{each} from a request before its next milestone, as nobody else could yield")
+    if tallies.get("starvation_promotions"):
+        out.append(f"put requests first that had starved, {number(tallies['starvation_promotions'])} times{each}")
+    return out
 
 
 def extremes(values: Mapping[str, float | None], what: str) -> str:

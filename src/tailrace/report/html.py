@@ -66,7 +66,7 @@ def page(document: Mapping[str, Any], runs: Sequence[tuple[str, Result]], comman
         notes=facts.load_notes(document),
         comparison=grid(results, comparison(results)),
         labels=[sections.label_of(r) for r in results],
-        oracles=[is_oracle(r["policy"], r.get("predictions")) for r in results],
+        oracles=[is_oracle(r["policy"], r.get("predictions"), r.get("params")) for r in results],
         note=note(document),
         figures=drawn,
         several_seeds=len(document.get("seeds") or []) > 1,

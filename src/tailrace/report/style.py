@@ -57,6 +57,17 @@ KNOWN: Final[Mapping[str, Style]] = {
     "psf": Style("#0072B2", "s"),
     "aa": Style("#E69F00", "X"),
     "qba": Style("#D55E00", "o", width=2.6),
+    "las": Style("#0077BB", "v"),
+    "mlfq": Style("#33BBEE", "^"),
+    "spf": Style("#AAAA00", "X"),
+    "ltr": Style("#009988", "s"),
+    "trail": Style("#44BB99", "<"),
+    "gamma_boost": Style("#997700", ">"),
+    "dist_boost": Style("#DDAA33", "v"),
+    "uniboost_base": Style("#EE8866", "^"),
+    "memguard": Style("#6699CC", "D"),
+    "uniboost": Style("#EE3377", "o", width=2.6),
+    "uniboost_rekeyed": Style("#CC3311", "D"),
 }
 SPARE: Final[Sequence[Style]] = tuple(
     Style(color, marker)
@@ -64,19 +75,20 @@ SPARE: Final[Sequence[Style]] = tuple(
     for color in ("#EE6677", "#4477AA", "#CCBB44", "#8877CC", "#009E73", "#A07050")
 )
 """For policies of others, in order of a hash of the name."""
-ORACLES: Final = frozenset({"sjf", "srpt", "psf", "aa", "qba"})
+ORACLES: Final = frozenset({"sjf", "srpt", "psf", "aa", "qba", "ltr", "trail"})
 """Policies that act on predictions, and so are oracles when those are the truth."""
 
 
-def is_oracle(policy: str, predictions: str | None) -> bool:
-    """Whether the policy acted on true output lengths."""
-    return policy in ORACLES and predictions == "oracle"
+def is_oracle(policy: str, predictions: str | None, params: Mapping[str, Any] | None = None) -> bool:
+    """Whether the policy acted on true output lengths; `gamma_boost` does if its signal is the size."""
+    acts = policy in ORACLES or (policy == "gamma_boost" and (params or {}).get("signal") == "size")
+    return acts and predictions == "oracle"
 
 
-def style_of(policy: str, predictions: str = "") -> Style:
+def style_of(policy: str, predictions: str = "", params: Mapping[str, Any] | None = None) -> Style:
     """The style of ``policy`` on its own."""
     base = KNOWN.get(policy) or SPARE[_slot(policy)]
-    return dataclasses.replace(base, dashed=is_oracle(policy, predictions))
+    return dataclasses.replace(base, dashed=is_oracle(policy, predictions, params))
 
 
 def styles(results: Iterable[Mapping[str, Any]]) -> dict[str, Style]:
@@ -91,7 +103,7 @@ def styles(results: Iterable[Mapping[str, Any]]) -> dict[str, Style]:
     for result in results:
         policy = str(result["policy"])
         turn = seen[policy] = seen.get(policy, -1) + 1
-        base = style_of(policy, str(result.get("predictions")))
+        base = style_of(policy, str(result.get("predictions")), result.get("params"))
         if policy in spare:
             base = dataclasses.replace(base, color=spare[policy].color, marker=spare[policy].marker)
         out[str(result.get("label") or policy)] = _variant(base, turn)
