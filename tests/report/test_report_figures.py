@@ -146,6 +146,23 @@ def test_extremes_names_everybody_who_ties() -> None:
     assert facts.extremes({"a": None}, "P99") == "P99 is not known for any policy"
 
 
+def test_what_a_policy_counted() -> None:
+    tallies = {"gamma_fits": 12, "gamma_per_s": 0.00512, "early_evictions": 0, "key_revisions": 90}
+    assert facts.tallied(result("uniboost", 1.0, tallies=tallies)) == [
+        "fitted γ to the tail of response times 12 times, to 0.00512 per second at last"
+    ]
+    means = {"starvation_promotions": 4.5, "by_seed": {"starvation_promotions": [4, 5]}}
+    assert facts.tallied(result("a", 1.0, tallies=means)) == [
+        "put requests first that had starved, 4.50 times a seed on average"
+    ]
+    early = {"early_evictions": 1200}
+    (text,) = facts.tallied(result("memguard", 1.0, tallies=early))
+    assert text.endswith("as nobody else could yield, 1,200 times")
+    assert facts.tallied(result("a", 1.0)) == []
+    notes = facts.load_notes(document(result("uniboost", 1.0, tallies=tallies)))
+    assert any(note.startswith("uniboost: fitted γ") for note in notes)
+
+
 def test_load_notes() -> None:
     assert facts.load_notes(document(result("a", 1.0))) == []
     quiet = document(result("a", 1e-5), result("b", 1e-5))

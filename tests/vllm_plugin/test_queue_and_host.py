@@ -273,7 +273,7 @@ def test_nobody_is_displaced_for_a_request_that_would_not_start() -> None:
 
 
 def test_warming_up_leaves_no_trace() -> None:
-    for name in ("qba", "vllm_priority"):
+    for name in ("qba", "vllm_priority", "uniboost"):
         host, fresh = _host(name), _host(name)
         host.warm()
         assert host.rows == {}

@@ -26,6 +26,7 @@ __all__ += ["guarded_key_s", "is_locked", "make_state", "milestone_tokens"]
 
 ADMISSION: Final = 0
 MILESTONE: Final = 1
+NEVER: Final = 2
 RANK: Final = 0
 KV: Final = 1
 RANKED: Final = 0
@@ -176,7 +177,7 @@ class Guarded(Policy):
 
     @staticmethod
     def on_admit(table: Any, row: int, first: bool, tier: int, now: float, state: Any, params: Any) -> None:
-        if params.lock <= MILESTONE:
+        if params.lock != NEVER:
             state.guard.safe_until_tokens[row] = 2 * state.guard.milestone_tokens[row]
 
     @staticmethod

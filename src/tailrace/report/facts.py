@@ -119,18 +119,20 @@ def promoted(result: Mapping[str, Any]) -> str:
 def tallied(result: Mapping[str, Any]) -> list[str]:
     """What a policy counted of its own doings, in sentences without their ends; what is 0 is left out."""
     tallies = result.get("tallies") or {}
-    each = " a seed on average" if tallies.get("by_seed") else ""
+
+    def times(name: str) -> str:
+        count = tallies[name]
+        return f"{number(count)} times a seed on average" if tallies.get("by_seed") else f"{count:,.0f} times"
+
     out = []
     if tallies.get("gamma_fits"):
-        gamma = f"γ = {tallies['gamma_per_s']:.3g} per second"
-        out.append(
-            f"fitted γ to the tail of response times {number(tallies['gamma_fits'])} times{each}, to {gamma} at last"
-        )
+        last = f"to {tallies['gamma_per_s']:.3g} per second at last"
+        out.append(f"fitted γ to the tail of response times {times('gamma_fits')}, {last}")
     if tallies.get("early_evictions"):
-        count = number(tallies["early_evictions"])
-        out.append(f"took KV {count} times{each} from a request before its next milestone, as nobody else could yield")
+        what = "took KV from a request before its next milestone, as nobody else could yield"
+        out.append(f"{what}, {times('early_evictions')}")
     if tallies.get("starvation_promotions"):
-        out.append(f"put requests first that had starved, {number(tallies['starvation_promotions'])} times{each}")
+        out.append(f"put requests first that had starved, {times('starvation_promotions')}")
     return out
 
 
