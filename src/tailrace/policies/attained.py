@@ -21,7 +21,11 @@ PROMPT: Final = 0
 
 @policy("las", source="baseline; foreground-background, UniBoost (arXiv 2606.18431) §3")
 class LAS(Policy):
-    """Least attained service: whoever has had the fewest tokens computed runs, equals by arrival."""
+    """Least attained service: whoever has had the fewest tokens computed runs, equals by arrival.
+
+    Under preemption by recompute and a full engine it takes turns token by token, and most of the
+    work is recomputation: `mlfq` is the form for use.
+    """
 
     keys = hooks.ON_PROGRESS
 
