@@ -63,7 +63,8 @@ class LTR(Policy):
     """Learning to rank: by the length predicted at arrival, preemptive; who was idle for long goes first.
 
     A request that no step has served for ``idle_steps`` steps ranks before all others until it
-    has been served in ``quantum_steps`` steps.
+    has been served in ``quantum_steps`` steps. Under preemption by recompute these must suffice to
+    compute its tokens again, or requests that starve can displace one another for ever.
     """
 
     Params = LTRParams
