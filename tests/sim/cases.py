@@ -15,6 +15,7 @@ from tailrace import params as parameters
 from tailrace.config import EngineConfig
 from tailrace.hooks import Policy
 from tailrace.latency import Latency, PiecewiseParams, ProfiledParams
+from tailrace.policies.predicted import SWAP
 from tailrace.registry import POLICIES
 from tailrace.rules import EngineRules, merge
 from tailrace.sim.run import Instance
@@ -273,6 +274,8 @@ def swapping(name: str, seed: int, in_flight: tuple[int, ...] = (1, 2), most: in
     if seed % 4 < 2:  # those who decode grow, and preempt others who do
         rules = dataclasses.replace(rules, admit="chunk", reserve_full_isl=False, watermark=0.0)
     rules = dataclasses.replace(rules, evict="swap", chunk_cap=rng.choice([0, rules.chunk_cap]))
+    if name == "trail":
+        case.params = case.params._replace(rule=SWAP)
     case.label = f"swap {case.label}"
     case.config = dataclasses.replace(
         case.config,

@@ -34,7 +34,8 @@ class GammaBoost(Oracle):
 
 
 class DistBoost(GammaBoost):
-    """Decodes in order of entering decode, then prefills by boosted arrival."""
+    """Decodes in order of entering decode, then prefills by boosted arrival. A decode is who decodes now, or
+    entered decode and has kept its KV since, on the device or off it."""
 
     preemptive = False
 
@@ -46,13 +47,15 @@ class DistBoost(GammaBoost):
         self.sim = sim
 
     def key(self, r: Req, now: float) -> tuple[int, float]:
-        return (0, self.entered.get(r, INF)) if r.decoding else (1, super().key(r, now)[1])
+        decodes = (r.decoding and r.where == "running") or r in self.entered
+        return (0, self.entered.get(r, INF)) if decodes else (1, super().key(r, now)[1])
 
     def on_prefill_done(self, r: Req) -> None:
         self.entered[r] = self.sim.clock
 
     def on_preempt(self, r: Req) -> None:
-        self.entered.pop(r, None)
+        if not r.host:
+            self.entered.pop(r, None)
 
 
 class Base(GammaBoost):

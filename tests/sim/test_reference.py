@@ -97,8 +97,11 @@ def test_limited_seconds_under_pressure() -> None:
         compare(case)
 
 
-SWAPPING = ("fcfs", "priority", "psf", "sjf", "srpt", "qba", "sink")
-"""Policies that leave ``evict`` to the engine."""
+SWAPPING = (
+    *("fcfs", "priority", "psf", "sjf", "srpt", "qba", "sink", "gamma_boost", "dist_boost", "uniboost_base"),
+    *("memguard", "uniboost", "uniboost_rekeyed", "las", "mlfq", "ltr", "trail"),
+)
+"""Policies that leave ``evict`` to the engine, and trail by swap."""
 
 
 @pytest.mark.parametrize("name", SWAPPING)

@@ -21,8 +21,8 @@ from ._boosting import Found, boosted_s, effective_tokens, note_found, resident_
 from ._ranked import RANKED_RULES
 from ._samples import Cursor, Recent
 
-__all__ = ["ADMISSION", "KV", "RANK", "RANKED", "GuardState", "Guarded", "Lock", "Milestone", "Order", "Victim"]
-__all__ += ["guarded_key_s", "is_locked", "make_state", "milestone_tokens"]
+__all__ = ["ADMISSION", "RANK", "RANKED", "GuardState", "Guarded", "Lock", "Milestone", "Order", "Victim"]
+__all__ += ["guarded_key_s", "guarded_victim", "make_state", "milestone_tokens"]
 
 ADMISSION: Final = 0
 MILESTONE: Final = 1
@@ -135,6 +135,15 @@ def guarded_key_s(table: Any, row: int, gamma_per_s: float, state: Any, cost: An
     return boosted - resident_s(table, row, params.hysteresis_s)
 
 
+@kernel
+def guarded_victim(table: Any, row: int, gamma_per_s: float, state: Any, cost: Any, params: Any) -> tuple[bool, float]:
+    """``(protected, cost)`` of its KV: the locked are protected; then the worst key, or the least KV, costs least."""
+    locked = is_locked(table, row, state)
+    if params.victim == KV:
+        return locked, float(table.kv_blocks[row])
+    return locked, -guarded_key_s(table, row, gamma_per_s, state, cost, params)
+
+
 class Guarded(Policy):
     """The hooks of policies whose keys are revised at milestones; theirs are ``Params`` and ``make_state``."""
 
@@ -163,10 +172,7 @@ class Guarded(Policy):
     def victim(
         table: Any, row: int, now: float, state: Any, scratch: Any, cost: Any, params: Any
     ) -> tuple[bool, float]:
-        locked = is_locked(table, row, state)
-        if params.victim == KV:
-            return locked, float(table.kv_blocks[row])
-        return locked, -guarded_key_s(table, row, state.guard.gamma_per_s[row], state, cost, params)
+        return guarded_victim(table, row, state.guard.gamma_per_s[row], state, cost, params)
 
     @staticmethod
     def on_arrival(table: Any, row: int, now: float, state: Any, params: Any) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Annotated, Any, Final
 
 from .._jit import kernel
+from ..hooks import Policy
 from ..params import P
 
-__all__ = ["OUTPUT", "RANKED_RULES", "RECOMPUTE_RULES", "TOTAL", "Work", "remaining_tokens"]
+__all__ = ["DECODES_STAY_RULES", "OUTPUT", "RANKED_RULES", "TOTAL", "Preemptive", "Work", "remaining_tokens"]
 
 RANKED_RULES: Final = {
     "order_scope": "all",
@@ -18,7 +19,28 @@ RANKED_RULES: Final = {
     "may_preempt_for_kv": True,
 }
 """Plain preemptive rank order: whoever ranks first runs, the worst ranked yields."""
-RECOMPUTE_RULES: Final = {**RANKED_RULES, "evict": "recompute"}
+DECODES_STAY_RULES: Final = {
+    **RANKED_RULES,
+    "phase_order": "decode_first",
+    "may_preempt_at_cap": False,
+    "may_preempt_for_kv": False,
+}
+"""Running decodes come first and nobody takes their places; the order is that of prefills."""
+
+
+class Preemptive(Policy):
+    """Rank order alone decides who runs: any waiting request may take the place of one it outranks."""
+
+    @staticmethod
+    def rules(params: Any) -> dict[str, Any]:
+        return RANKED_RULES
+
+    @staticmethod
+    def may_preempt(
+        table: Any, waiting_row: int, running_row: int, now: float, state: Any, scratch: Any, cost: Any, params: Any
+    ) -> bool:
+        return True
+
 
 TOTAL: Final = 0
 OUTPUT: Final = 1

@@ -11,16 +11,16 @@ from typing import Annotated, Any, Final, NamedTuple
 
 from .. import hooks
 from .._jit import kernel
-from ..hooks import Policy, policy
+from ..hooks import policy
 from ..params import P
 from ..table import I8, WAITING, Columns, allocate
-from ._ranked import RANKED_RULES
+from ._ranked import Preemptive
 
 PROMPT: Final = 0
 
 
 @policy("las", source="baseline; foreground-background, UniBoost (arXiv 2606.18431) §3")
-class LAS(Policy):
+class LAS(Preemptive):
     """Least attained service: whoever has had the fewest tokens computed runs, equals by arrival.
 
     Under preemption by recompute and a full engine it takes turns token by token, and most of the
@@ -30,18 +30,8 @@ class LAS(Policy):
     keys = hooks.ON_PROGRESS
 
     @staticmethod
-    def rules(params: Any) -> dict[str, Any]:
-        return RANKED_RULES
-
-    @staticmethod
     def key(table: Any, row: int, now: float, state: Any, scratch: Any, cost: Any, params: Any) -> tuple[int, float]:
         return 0, float(table.attained_tokens[row])
-
-    @staticmethod
-    def may_preempt(
-        table: Any, waiting_row: int, running_row: int, now: float, state: Any, scratch: Any, cost: Any, params: Any
-    ) -> bool:
-        return True
 
 
 class MLFQParams(NamedTuple):
@@ -105,7 +95,7 @@ def _queue(table: Any, row: int, state: Any, params: Any) -> int:
 
 
 @policy("mlfq", source="FastServe (arXiv 2305.05920) §4.1, skip-join MLFQ")
-class MLFQ(Policy):
+class MLFQ(Preemptive):
     """Multi-level feedback queue: lower queues first, order of arrival within one.
 
     A request joins the first queue whose quantum holds its prompt and moves down one queue each
@@ -115,10 +105,6 @@ class MLFQ(Policy):
 
     Params = MLFQParams
     keys = hooks.EVERY_STEP  # waiting too long changes a key
-
-    @staticmethod
-    def rules(params: Any) -> dict[str, Any]:
-        return RANKED_RULES
 
     @staticmethod
     def make_state(params: Any, capacity: int) -> MLFQState:
@@ -133,12 +119,6 @@ class MLFQ(Policy):
         if _starved(table, row, now, params):
             return 0, 0.0
         return _queue(table, row, state, params), 0.0
-
-    @staticmethod
-    def may_preempt(
-        table: Any, waiting_row: int, running_row: int, now: float, state: Any, scratch: Any, cost: Any, params: Any
-    ) -> bool:
-        return True
 
     @staticmethod
     def on_arrival(table: Any, row: int, now: float, state: Any, params: Any) -> None:

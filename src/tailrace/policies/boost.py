@@ -22,7 +22,7 @@ from ..params import P
 from ..table import DECODE, F8, Columns, allocate
 from ._boosting import Found, Gamma, Hysteresis, SecondsPerToken, boosted_s, effective_tokens, note_found, resident_s
 from ._guarded import ADMISSION, RANK, RANKED, Guarded, GuardState, Lock, Milestone, Order, Victim, make_state
-from ._ranked import RANKED_RULES
+from ._ranked import DECODES_STAY_RULES, Preemptive
 
 ATTAINED: Final = 0
 SIZE: Final = 1
@@ -41,7 +41,7 @@ class GammaBoostParams(NamedTuple):
 
 
 @policy("gamma_boost", source="Yu & Scully 2024; UniBoost (arXiv 2606.18431) §4.1")
-class GammaBoost(Policy):
+class GammaBoost(Preemptive):
     """γ-Boost: by arrival less b_γ(w), preemptive. From least attained service (γ → 0) to FCFS (γ → ∞).
 
     b_γ(w) = (1/γ)·ln(1/(1 − e^{−γw})). With ``signal=attained`` a request that was never served
@@ -53,10 +53,6 @@ class GammaBoost(Policy):
     keys = hooks.ON_PROGRESS
 
     @staticmethod
-    def rules(params: Any) -> dict[str, Any]:
-        return RANKED_RULES
-
-    @staticmethod
     def key(table: Any, row: int, now: float, state: Any, scratch: Any, cost: Any, params: Any) -> tuple[int, float]:
         tokens = max(table.attained_tokens[row], 1)
         if params.signal == SIZE:
@@ -64,12 +60,6 @@ class GammaBoost(Policy):
         elif params.signal == PROMPT:
             tokens = table.prompt_tokens[row]
         return 0, boosted_s(table.arrival_s[row], tokens, params.gamma_per_s, params.seconds_per_token, cost)
-
-    @staticmethod
-    def may_preempt(
-        table: Any, waiting_row: int, running_row: int, now: float, state: Any, scratch: Any, cost: Any, params: Any
-    ) -> bool:
-        return True
 
 
 class DistBoostParams(NamedTuple):
@@ -103,7 +93,8 @@ class DistBoost(Policy):
     """Two queues: decodes first, in order of entering decode; then prefills by a − b_γ(prompt).
 
     The paper's strawman: no request is displaced for another, so decodes can hold prefills up. One
-    that loses its KV goes back to the prefills, and enters decode anew.
+    that loses its KV goes back to the prefills, and enters decode anew; one that is swapped out
+    keeps its place among the decodes.
     """
 
     Params = DistBoostParams
@@ -111,16 +102,8 @@ class DistBoost(Policy):
 
     @staticmethod
     def rules(params: Any) -> dict[str, Any]:
-        rules = {
-            "order_scope": "all",
-            "phase_order": "decode_first",
-            "continuation_first": False,
-            "victim": "tail",
-            "may_preempt_at_cap": False,
-            "may_preempt_for_kv": False,
-        }
         caps = {"decode_cap": params.decodes, "chunk_cap": params.chunk_tokens}
-        return {**rules, **{rule: cap for rule, cap in caps.items() if cap}}
+        return {**DECODES_STAY_RULES, **{rule: cap for rule, cap in caps.items() if cap}}
 
     @staticmethod
     def make_state(params: Any, capacity: int) -> DistBoostState:
@@ -130,7 +113,7 @@ class DistBoost(Policy):
 
     @staticmethod
     def key(table: Any, row: int, now: float, state: Any, scratch: Any, cost: Any, params: Any) -> tuple[int, float]:
-        if table.phase[row] == DECODE:
+        if table.phase[row] == DECODE or state.entered.decode_s[row] < math.inf:
             return 0, state.entered.decode_s[row]
         return 1, boosted_s(
             table.arrival_s[row], table.prompt_tokens[row], params.gamma_per_s, params.seconds_per_token, cost
@@ -146,7 +129,8 @@ class DistBoost(Policy):
 
     @staticmethod
     def on_preempt(table: Any, row: int, now: float, state: Any, params: Any) -> None:
-        state.entered.decode_s[row] = math.inf
+        if table.computed_tokens[row] == 0:
+            state.entered.decode_s[row] = math.inf
 
 
 class UniBoostBaseParams(NamedTuple):
@@ -164,7 +148,7 @@ class UniBoostBaseState(NamedTuple):
 
 
 @policy("uniboost_base", source="UniBoost (arXiv 2606.18431) §5.2, UniBoost-Base")
-class UniBoostBase(Policy):
+class UniBoostBase(Preemptive):
     """One order of prefills and decodes by a − b_γ(max(attained, prompt)); the running have a head start δ.
 
     With a prefix cache the prompt and the attained service count without the tokens found in it.
@@ -175,10 +159,6 @@ class UniBoostBase(Policy):
     keys = hooks.ON_PROGRESS
 
     @staticmethod
-    def rules(params: Any) -> dict[str, Any]:
-        return RANKED_RULES
-
-    @staticmethod
     def make_state(params: Any, capacity: int) -> UniBoostBaseState:
         return UniBoostBaseState(allocate(Found, capacity)[1])
 
@@ -187,12 +167,6 @@ class UniBoostBase(Policy):
         tokens = effective_tokens(table, row, state.found.found_tokens)
         boosted = boosted_s(table.arrival_s[row], tokens, params.gamma_per_s, params.seconds_per_token, cost)
         return 0, boosted - resident_s(table, row, params.hysteresis_s)
-
-    @staticmethod
-    def may_preempt(
-        table: Any, waiting_row: int, running_row: int, now: float, state: Any, scratch: Any, cost: Any, params: Any
-    ) -> bool:
-        return True
 
     @staticmethod
     def on_arrival(table: Any, row: int, now: float, state: Any, params: Any) -> None:

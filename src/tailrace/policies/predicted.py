@@ -13,7 +13,7 @@ from .._jit import kernel
 from ..hooks import Policy, policy
 from ..params import P
 from ..table import DONE, FREE, I8, Columns, allocate
-from ._ranked import OUTPUT, RANKED_RULES, RECOMPUTE_RULES, TOTAL, Work, remaining_tokens
+from ._ranked import DECODES_STAY_RULES, OUTPUT, RANKED_RULES, TOTAL, Preemptive, Work, remaining_tokens
 
 RECOMPUTE: Final = 0
 SWAP: Final = 1
@@ -59,7 +59,7 @@ def _idle(row: int, state: Any, params: Any) -> bool:
 
 
 @policy("ltr", source="Learning to Rank (arXiv 2408.15792) §4")
-class LTR(Policy):
+class LTR(Preemptive):
     """Learning to rank: by the length predicted at arrival, preemptive; who was idle for long goes first.
 
     A request that no step has served for ``idle_steps`` steps ranks before all others until it
@@ -69,10 +69,6 @@ class LTR(Policy):
 
     Params = LTRParams
     keys = hooks.EVERY_STEP  # idle steps change a key
-
-    @staticmethod
-    def rules(params: Any) -> dict[str, Any]:
-        return RANKED_RULES
 
     @staticmethod
     def make_state(params: Any, capacity: int) -> LTRState:
@@ -89,12 +85,6 @@ class LTR(Policy):
             tokens += table.prompt_tokens[row]
         first = state.service.left_steps[row] > 0 or _idle(row, state, params)
         return (0 if first else 1), float(tokens)
-
-    @staticmethod
-    def may_preempt(
-        table: Any, waiting_row: int, running_row: int, now: float, state: Any, scratch: Any, cost: Any, params: Any
-    ) -> bool:
-        return True
 
     @staticmethod
     def on_arrival(table: Any, row: int, now: float, state: Any, params: Any) -> None:
@@ -156,16 +146,8 @@ class TRAIL(Policy):
     @staticmethod
     def rules(params: Any) -> dict[str, Any]:
         if params.rule == DECODE_FIRST:
-            return {
-                "order_scope": "all",
-                "phase_order": "decode_first",
-                "continuation_first": False,
-                "victim": "hook",
-                "evict": "recompute",
-                "may_preempt_at_cap": False,
-                "may_preempt_for_kv": False,
-            }
-        return {**RECOMPUTE_RULES, "victim": "hook", "evict": "swap" if params.rule == SWAP else "recompute"}
+            return {**DECODES_STAY_RULES, "victim": "hook", "evict": "recompute"}
+        return {**RANKED_RULES, "victim": "hook", "evict": "swap" if params.rule == SWAP else "recompute"}
 
     @staticmethod
     def key(table: Any, row: int, now: float, state: Any, scratch: Any, cost: Any, params: Any) -> tuple[int, float]:

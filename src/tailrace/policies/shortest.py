@@ -6,28 +6,18 @@ from typing import Any, NamedTuple
 
 from .. import hooks
 from ..hooks import Policy, policy
-from ._ranked import RANKED_RULES, TOTAL, Work, remaining_tokens
+from ._ranked import TOTAL, Preemptive, Work, remaining_tokens
 
 
 @policy("sjf", source="baseline; Schrage & Miller 1966")
-class SJF(Policy):
+class SJF(Preemptive):
     """Shortest job first: prompt plus predicted output, fixed at arrival. No starvation rule."""
 
     keys = hooks.STATIC
 
     @staticmethod
-    def rules(params: Any) -> dict[str, Any]:
-        return RANKED_RULES
-
-    @staticmethod
     def key(table: Any, row: int, now: float, state: Any, scratch: Any, cost: Any, params: Any) -> tuple[int, float]:
         return 0, float(table.prompt_tokens[row] + table.predicted_output_tokens[row])
-
-    @staticmethod
-    def may_preempt(
-        table: Any, waiting_row: int, running_row: int, now: float, state: Any, scratch: Any, cost: Any, params: Any
-    ) -> bool:
-        return True
 
 
 class SRPTParams(NamedTuple):
@@ -37,7 +27,7 @@ class SRPTParams(NamedTuple):
 
 
 @policy("srpt", source="baseline; Schrage & Miller 1966")
-class SRPT(Policy):
+class SRPT(Preemptive):
     """Shortest remaining work: prompt and predicted output tokens not yet computed once.
 
     A request past its prediction counts one output token. Recomputation after a preemption
@@ -49,18 +39,8 @@ class SRPT(Policy):
     keys = hooks.ON_PROGRESS
 
     @staticmethod
-    def rules(params: Any) -> dict[str, Any]:
-        return RANKED_RULES
-
-    @staticmethod
     def key(table: Any, row: int, now: float, state: Any, scratch: Any, cost: Any, params: Any) -> tuple[int, float]:
         return 0, remaining_tokens(table, row, params.work)
-
-    @staticmethod
-    def may_preempt(
-        table: Any, waiting_row: int, running_row: int, now: float, state: Any, scratch: Any, cost: Any, params: Any
-    ) -> bool:
-        return True
 
 
 @policy("spf", source="baseline; SGLang and vLLM heuristic, UniBoost (arXiv 2606.18431) §2")

@@ -22,7 +22,6 @@ from ..params import P
 from ._boosting import Hysteresis, SecondsPerToken
 from ._guarded import (
     ADMISSION,
-    KV,
     RANK,
     RANKED,
     Guarded,
@@ -32,7 +31,7 @@ from ._guarded import (
     Order,
     Victim,
     guarded_key_s,
-    is_locked,
+    guarded_victim,
     make_state,
 )
 from ._samples import observe, quantile
@@ -68,22 +67,10 @@ class UniBoostParams(NamedTuple):
     seconds_per_token: SecondsPerToken = 0.0
 
 
-class UniBoostRekeyedParams(NamedTuple):
-    """Parameters of uniboost_rekeyed: those of uniboost."""
+class UniBoostRekeyedParams(UniBoostParams):
+    """Parameters of uniboost_rekeyed: those of uniboost. A class of its own, as hooks go by it."""
 
-    gamma_per_s: Start = 0.005
-    gamma_min_per_s: Least = 0.0001
-    gamma_max_per_s: Most = 0.006
-    refit_s: Refit = 5.0
-    ema: Ema = 0.3
-    window: Window = 2000
-    min_samples: Samples = 200
-    k_tokens: Milestone = 256
-    hysteresis_s: Hysteresis = 1.0
-    lock: Lock = ADMISSION
-    victim: Victim = RANK
-    order: Order = RANKED
-    seconds_per_token: SecondsPerToken = 0.0
+    __slots__ = ()
 
 
 @kernel
@@ -166,7 +153,4 @@ class UniBoostRekeyed(UniBoost):
     def victim(
         table: Any, row: int, now: float, state: Any, scratch: Any, cost: Any, params: Any
     ) -> tuple[bool, float]:
-        locked = is_locked(table, row, state)
-        if params.victim == KV:
-            return locked, float(table.kv_blocks[row])
-        return locked, -guarded_key_s(table, row, state.control.gamma_per_s[0], state, cost, params)
+        return guarded_victim(table, row, state.control.gamma_per_s[0], state, cost, params)

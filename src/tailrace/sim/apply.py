@@ -174,8 +174,8 @@ def complete(e: Any, r: Any, slot: int, now: float) -> None:
             if e.table.generated_tokens[row] >= e.rows.output_tokens[row]:
                 _finish(e, r, row, hooks.FINISHED, now)
                 finished += 1
-            elif e.table.phase[row] == WAITING:
-                _requeue(e, row, now)
+        if e.table.phase[row] == WAITING:
+            _requeue(e, row, now)
     if finished > 0:
         _compact(e)
     sample(e, r, now)
@@ -184,7 +184,7 @@ def complete(e: Any, r: Any, slot: int, now: float) -> None:
 
 @routine
 def _requeue(e: Any, row: int, now: float) -> None:
-    """A preempted row got tokens of a step that was under way: its key may have changed."""
+    """A step that was under way has ended for a preempted row: its key may have changed."""
     requeue(e, row, now)
 
 
