@@ -62,10 +62,15 @@ MODELS: Final[Mapping[str, ModelFigures]] = MappingProxyType(
     {
         "llama-3-8b": ModelFigures(8_030_000_000, layers=32, heads=32, kv_heads=8, head_dim=128),
         "codellama-34b": ModelFigures(33_740_000_000, layers=48, heads=64, kv_heads=8, head_dim=128),
+        "qwen-72b": ModelFigures(72_290_000_000, layers=80, heads=64, kv_heads=64, head_dim=128),
         "qwen2-7b": ModelFigures(7_620_000_000, layers=28, heads=28, kv_heads=4, head_dim=128),
+        "qwen2-72b": ModelFigures(72_710_000_000, layers=80, heads=64, kv_heads=8, head_dim=128),
     }
 )
 """From the model cards and config.json files; 16-bit weights and KV."""
+
+DEGREES: Final[Mapping[str, int]] = MappingProxyType({"qwen-72b": 4, "qwen2-72b": 4})
+"""Tensor parallelism of the presets where it is not 1: as in UniBoost, §6."""
 
 DEVICES: Final[Mapping[str, DeviceFigures]] = MappingProxyType(
     # Sold as 80 GB, it has five stacks of 16 GiB: 81,920 MiB in nvidia-smi, so 80 GiB here.
@@ -175,15 +180,16 @@ def derived_latency(
 def _presets() -> dict[str, Latency]:
     found = {}
     for model in MODELS:
-        name = f"{model}-a100-derived"
-        found[name] = derived_latency(name, model, "a100-80gb")
+        tp = DEGREES.get(model, 1)
+        name = f"{model}-{f'tp{tp}-' if tp > 1 else ''}a100-derived"
+        found[name] = derived_latency(name, model, "a100-80gb", tp=tp)
     text = "step time and KV capacity of the QBA paper's simulator (arXiv 2610.17795), not of a model"
     found["qba"] = Latency("qba", PiecewiseParams(), 8192, text)
     return found
 
 
 PRESETS: Final[Mapping[str, Latency]] = MappingProxyType(_presets())
-"""By name. The derived ones use the profiled form, one device each (tp=1, as in UniBoost)."""
+"""By name. The derived ones use the profiled form, on as many devices as `DEGREES` says."""
 
 
 def preset(name: str) -> Latency:

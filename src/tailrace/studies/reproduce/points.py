@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -19,10 +19,11 @@ from ...hooks import Policy
 from ...sim.run import Instance, settle
 from ...workloads.workload import Workload
 from .. import pool, runs, store
-from .measure import F8, MEASURES, measure
+from . import measure, tails
+from .measure import F8
 from .traffic import Traffic
 
-__all__ = ["Point", "Samples", "folder", "sample"]
+__all__ = ["Point", "Samples", "column", "folder", "sample"]
 
 BLOCK: Final = 10
 """Seeds of a point that are run, and kept, together."""
@@ -41,10 +42,23 @@ class Point:
     predictions: str = "oracle"
     skipped: float = 0.0
     """Share of the first requests left out of the waits."""
+    measure: str = "waits"
+    """What a run is reduced to: ``waits`` (`measure.py`) or ``tails`` (`tails.py`)."""
 
 
 Samples = dict[Point, F8]
-"""Point → (seeds, len(MEASURES))."""
+"""Point → (seeds, numbers of its measure)."""
+
+_REDUCED: Final[Mapping[str, tuple[tuple[str, ...], Callable[[Instance, float], F8], str]]] = {
+    "waits": (measure.MEASURES, measure.measure, "measure.py"),
+    "tails": (tails.MEASURES, tails.measure, "tails.py"),
+}
+"""Measure → names of its numbers, what reduces a run to them, and the file that does."""
+
+
+def column(samples: Samples, point: Point, name: str) -> F8:
+    """(seeds,) values of one of the point's numbers. Raises KeyError for what was not run."""
+    return samples[point][:, _REDUCED[point.measure][0].index(name)]
 
 
 @dataclass(frozen=True)
@@ -78,7 +92,7 @@ def sample(
         _parts(point)
     blocks = [tuple(range(first, min(first + BLOCK, seeds))) for first in range(0, seeds, BLOCK)]
     keys = {(point, block): _key(point, block) for point in wanted for block in blocks}
-    found = {pair: kept for pair, key in keys.items() if cache and (kept := _load(key)) is not None}
+    found = {pair: kept for pair, key in keys.items() if cache and (kept := _load(key, point)) is not None}
     done(sum(len(block) for _, block in found))
     tasks = _tasks([pair for pair in keys if pair not in found])
 
@@ -113,10 +127,10 @@ def _compile(points: Iterable[Point], workers: int) -> None:
 
 def _run(task: _Task) -> list[F8]:
     """(seeds, measures) of each point."""
-    out = [np.empty((len(task.seeds), len(MEASURES))) for _ in task.points]
+    out = [np.empty((len(task.seeds), len(_REDUCED[point.measure][0]))) for point in task.points]
     for i, seed in enumerate(task.seeds):
         for point, rows in zip(task.points, out, strict=True):
-            rows[i] = measure(run(point, seed), point.skipped)
+            rows[i] = _REDUCED[point.measure][1](run(point, seed), point.skipped)
     return out
 
 
@@ -156,20 +170,20 @@ def _key(point: Point, seeds: tuple[int, ...]) -> str:
         "latency": cost.show(),
         "skipped": point.skipped,
         "seeds": seeds,
-        "code": _code(),
+        "code": _code(point.measure),
     }
     return store.key_of(inputs, _jit.sources_of(type(values)))
 
 
 @functools.cache
-def _code() -> str:
+def _code(measure: str) -> str:
     """Hash of what makes the requests and reduces the runs; `store.key_of` knows the rest."""
     here = Path(__file__).parent
-    files = [*sorted((here.parents[1] / "workloads").rglob("*.py")), here / "measure.py", here / "traffic.py"]
+    files = [*sorted((here.parents[1] / "workloads").rglob("*.py")), here / _REDUCED[measure][2], here / "traffic.py"]
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 
-def _load(key: str) -> F8 | None:
+def _load(key: str, point: Point) -> F8 | None:
     """The numbers under ``key``, or None (also when the file is damaged)."""
     path = folder() / f"{key}.npy"
     try:
@@ -177,4 +191,4 @@ def _load(key: str) -> F8 | None:
         os.utime(path)
     except (OSError, ValueError, EOFError):
         return None
-    return rows if rows.ndim == 2 and rows.shape[1] == len(MEASURES) else None
+    return rows if rows.ndim == 2 and rows.shape[1] == len(_REDUCED[point.measure][0]) else None
