@@ -19,6 +19,7 @@ from tailrace.policies._guarded import milestone_tokens
 from tailrace.registry import POLICIES
 from tailrace.sim.instance import DRAINED
 from tailrace.sim.run import Instance
+from tailrace.studies.reproduce.uniboost.toys import SCHEDULES
 from tailrace.workloads.workload import Workload
 
 from .hand import Hand
@@ -64,11 +65,9 @@ def test_seconds_per_token() -> None:
 
 
 # ── two schedules of the article (§3): one request at a time, a step a second ────────
-# (arrival, steps of service) of A, B, … Found by search, as the article draws them and gives no numbers:
 # A blocks four shorter ones in the first, and is overtaken by a burst in the second.
 
-CONVOY = [(0, 10), (4, 4), (9, 5), (14, 5), (24, 5)]
-BURST = [(1, 4), (1, 1), (2, 2), (2, 1), (3, 3)]
+CONVOY, BURST = SCHEDULES["convoy"], SCHEDULES["burst"]
 
 
 def latencies(name: str, jobs: list[tuple[int, int]], **given: Any) -> np.ndarray:

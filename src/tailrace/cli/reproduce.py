@@ -54,3 +54,30 @@ def qba(
         seeds or (20 if quick else 100), only, profile, azure, quick, page, jitter, concurrency, jobs, not no_cache
     )
     verb.run(options, as_json, shlex.join(["tailrace", *sys.argv[1:]]))
+
+
+@app.command()
+def uniboost(
+    seeds: Annotated[
+        int | None, typer.Option(help="Runs of each setting", min=2, show_default="10; 3 with --quick")
+    ] = None,
+    only: Annotated[
+        str,
+        typer.Option(
+            help="Of toys, lengths, main, loads, bursts, models, percentiles, ablation, slo, starvation, gamma, "
+            "staircase, memory, sensitivity, tails, noise, capabilities; default: all"
+        ),
+    ] = "",
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer seeds, points and policies; what they cannot test says so")
+    ] = False,
+    page: Annotated[str, typer.Option(help="Also write the study as a Markdown page, its figures beside it")] = "",
+    jobs: Jobs = 0,
+    no_cache: NoCache = False,
+    as_json: Json = False,
+) -> None:
+    """UniBoost, arXiv 2606.18431: against SRPT with perfect predictions, ablation, tails, starvation, γ, the claims."""
+    from . import reproduce_uniboost as verb
+
+    options = verb.Options(seeds or (3 if quick else 10), only, quick, page, jobs, not no_cache)
+    verb.run(options, as_json, shlex.join(["tailrace", *sys.argv[1:]]))

@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from rich.table import Table
-
 from ..report import reproduction
-from ..report.values import number
 from ..studies.reproduce.qba import plan, profiles, study, windows
 from .console import console, print_json
 from .progress import progress
+from .reproduced import judged, printed
 
 __all__ = ["Options", "run"]
 
@@ -55,7 +53,7 @@ def run(options: Options, as_json: bool, command: str) -> None:
 def _print(document: dict[str, Any]) -> None:
     out = console()
     for name in document["settings"]["profiles"]:
-        table = _numbers([row for row in document["rows"] if row["profile"] == name and row["paper"] is not None], name)
+        table = printed([row for row in document["rows"] if row["profile"] == name and row["paper"] is not None], name)
         if table.row_count:
             out.print(table)
         fit = document["fit"].get(name)
@@ -69,29 +67,6 @@ def _print(document: dict[str, Any]) -> None:
                 low, high = fit["adjusted"]["ci"]
                 score = fit["adjusted"]["mean_abs_log_ratio"]
                 print(f"{name}: with each mean moved to the expected load {score:.3f} [{low:.3f}, {high:.3f}]")
-        out.print(_claims([claim for claim in document["claims"] if claim["profile"] == name], name))
+        out.print(judged([claim for claim in document["claims"] if claim["profile"] == name], name))
     for experiment, why in document["not_run"].items():
         print(f"not run: {experiment}, {why}")
-
-
-def _numbers(rows: list[dict[str, Any]], name: str) -> Table:
-    table = Table("", "at", "policy", "metric", "paper", "ours", "ratio", title=f"profile {name}")
-    for row in rows:
-        at = ", ".join(
-            f"{key} {value:g}" if isinstance(value, float) else str(value) for key, value in row["at"].items()
-        )
-        ours, paper = row["measured"], row["paper"]
-        ratio = f"{ours / paper:.2f}" if ours is not None and paper else ""
-        half = "" if row["ci"] is None else f" ± {number((row['ci'][1] - row['ci'][0]) / 2)}"
-        shown = "–" if ours is None else f"{number(ours)}{half}"
-        table.add_row(row["experiment"], at, row["policy"], row["metric"], number(paper), shown, ratio)
-    return table
-
-
-def _claims(claims: list[dict[str, Any]], name: str) -> Table:
-    table = Table("", "claim", "holds", "why", title=f"claims, profile {name}")
-    for claim in claims:
-        open_ = "not tested" if claim["why"].startswith("not tested") else "undecided"
-        holds = {True: "yes", False: "no"}.get(claim["holds"], open_)
-        table.add_row(claim["experiment"], claim["claim"], holds, claim["why"])
-    return table

@@ -73,11 +73,12 @@ def test_every_input_counts_in_the_key() -> None:
         "latency": "piecewise:per_seq_s=1e-5",
         "predictions": "label:eps_sl=0.1",
         "skipped": 0.1,
+        "measure": "tails",
     }
     assert others.keys() == {field.name for field in dataclasses.fields(Point)}
     changed: list[Any] = [dataclasses.replace(FCFS, **{name: value}) for name, value in others.items()]  # type: ignore[arg-type]
     keys = {points._key(point, (0, 1)) for point in [FCFS, *changed]} | {points._key(FCFS, (0, 2))}
-    assert len(keys) == 8
+    assert len(keys) == 9
 
 
 def test_jitter_is_drawn_anew_with_each_seed() -> None:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from ... import files
 from ...errors import UserError
 from ..pictures import standalone
-from . import qba
+from . import qba, uniboost
 from .panels import Figure
 from .study import Study
 
 __all__ = ["Figure", "check", "figures", "page", "write"]
+
+
+_STUDIES: Final[Mapping[str, Any]] = {"qba": qba, "uniboost": uniboost}
+"""By the document's ``study``: what makes its figures and its page."""
 
 
 def figures(document: Mapping[str, Any]) -> list[Figure]:
@@ -21,12 +25,12 @@ def figures(document: Mapping[str, Any]) -> list[Figure]:
 
     Raises UserError if matplotlib is not installed.
     """
-    return qba.figures(Study(document))
+    return list(_STUDIES[document["study"]].figures(Study(document)))
 
 
 def page(document: Mapping[str, Any]) -> str:
     """The page as Markdown; its figures are linked in a folder named as the study. Raises as `figures`."""
-    return qba.page(Study(document), figures(document), document["study"])
+    return str(_STUDIES[document["study"]].page(Study(document), figures(document), document["study"]))
 
 
 def check(path: str | Path) -> Path:
@@ -48,5 +52,5 @@ def write(path: str | Path, document: Mapping[str, Any]) -> list[Path]:
     drawn = figures(document)
     folder = target.with_suffix("")
     written = [files.write_text(folder / f"{figure.name}.svg", standalone(figure.svg)) for figure in drawn]
-    text = qba.page(Study(document), drawn, folder.name)
+    text = _STUDIES[document["study"]].page(Study(document), drawn, folder.name)
     return [files.write_text(target, text), *written]

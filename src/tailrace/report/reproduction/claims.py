@@ -48,7 +48,12 @@ def counted(study: Study) -> str:
         return ""
     parts = [f"bears out {found.count(WORDS[True])}", f"contradicts {found.count(WORDS[False])}"]
     parts += [f"leaves {found.count(word)} {word}" for word in (UNDECIDED, UNTESTED) if word in found]
-    return f"Of the paper's claims ({len(found)} in all) the profile {code(study.main)} {join(parts)}."
+    who = (
+        f"the profile {code(study.main)} {join(parts)}"
+        if len(study.document.get("profiles") or {})
+        else (f"the study {join(parts)}")
+    )
+    return f"Of the paper's claims ({len(found)} in all) {who}."
 
 
 def _word(record: Mapping[str, Any] | None) -> str:
@@ -80,7 +85,8 @@ def _failing(study: Study, claims: Mapping[tuple[str, str], Claim]) -> str:
             continue
         text = f"- {escape(claim.rstrip('.'))} ({experiment}): {escape(found[study.main]['why'].rstrip('.'))}."
         lines.append(f"{text} {_elsewhere(study, found)}".rstrip())
-    return "\n".join([f"These do not hold under {code(study.main)}:", "", *lines]) if lines else ""
+    under = f" under {code(study.main)}" if study.document.get("profiles") else ""
+    return "\n".join([f"These do not hold{under}:", "", *lines]) if lines else ""
 
 
 def _elsewhere(study: Study, found: Claim) -> str:

@@ -85,6 +85,9 @@ class Panel:
     """Written over the places where no curve has a value."""
     void_from: float | None = None
     """Where those places begin, if that is known better than from the points."""
+    ticks: Mapping[float, str] = field(default_factory=dict)
+    """Places of the x axis and what they are called; numbers by default."""
+    log_x: bool = False
 
     @property
     def drawn(self) -> bool:
@@ -122,10 +125,15 @@ def _panel(axes: Any, panel: Panel, group: Sequence[Panel]) -> None:
         _curve(axes, line, log)
     axes.set_xlabel(panel.xlabel)
     axes.set_ylabel(panel.ylabel)
-    axes.xaxis.set_major_locator(MaxNLocator(8, steps=[1, 2, 5, 10]))
     xs = [x for line in panel.lines for x in line.points]
-    pad = 0.03 * (max(xs) - min(xs)) or 0.5
-    axes.set_xlim(min(xs) - pad, max(xs) + pad)
+    if panel.log_x:
+        log_axis(axes.xaxis, xs, FLOOR_S)
+    else:
+        axes.xaxis.set_major_locator(MaxNLocator(8, steps=[1, 2, 5, 10]))
+        pad = 0.03 * (max(xs) - min(xs)) or 0.5
+        axes.set_xlim(min(xs) - pad, max(xs) + pad)
+    if panel.ticks:
+        axes.set_xticks(list(panel.ticks), list(panel.ticks.values()))
     _void(axes, panel)
 
 

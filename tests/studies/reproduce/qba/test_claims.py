@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tailrace.studies.reproduce.cells import Cell
 from tailrace.studies.reproduce.measure import MEASURES
 from tailrace.studies.reproduce.points import Samples
 from tailrace.studies.reproduce.qba import trace_claims
 from tailrace.studies.reproduce.qba.claims import CLAIMS, View, judge
-from tailrace.studies.reproduce.qba.plan import EXPERIMENTS, POLICIES, Cell, Scope, cells
+from tailrace.studies.reproduce.qba.plan import EXPERIMENTS, POLICIES, Scope, cells
 from tailrace.studies.reproduce.qba.profiles import PROFILES
 
 SEEDS = 30

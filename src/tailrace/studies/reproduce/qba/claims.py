@@ -7,77 +7,38 @@ gives a number, the claim says how near counts as holding.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 
-from ..measure import F8, MEASURES
+from .. import cells
+from ..claims import Claims, Verdict
+from ..measure import F8
 from ..points import Samples
 from ..verdicts import Ratio, all_hold, below, between, ratio, seconds
-from .plan import Cell
 
 __all__ = ["CLAIMS", "View", "judge"]
 
-Verdict = tuple[bool | None, str]
 Formula = Mapping[str, Mapping[tuple[str, int], float | None]]
-MISSING: Final = "not tested: the runs for it were not made"
 
 
-class View:
-    """The samples of one profile, by where they stand in the paper."""
+class View(cells.View):
+    """The samples of one profile, by where they stand in the paper, and the formula's waits."""
 
-    def __init__(self, cells: Sequence[Cell], samples: Samples, formula: Formula) -> None:
-        self._points = {(c.experiment, c.policy, frozenset(c.at.items())): c.point for c in cells}
-        self._samples = samples
+    def __init__(self, found: Sequence[cells.Cell], samples: Samples, formula: Formula) -> None:
+        super().__init__(found, samples)
         self.formula = formula
         """Reading of n → (policy, λ) → mean wait by the queueing model, None where it has no value."""
 
-    def of(self, experiment: str, policy: str, metric: str, **at: Any) -> F8:
-        """(seeds,) values. Raises KeyError for what was not run."""
-        rows = self._samples[self._points[experiment, policy, frozenset(at.items())]]
-        return rows[:, MEASURES.index(metric)]
 
-    def values(self, experiment: str, name: str) -> list[Any]:
-        """The values of ``name`` that were run, ascending. Raises KeyError if none was."""
-        found = {v for figure, _, at in self._points for key, v in at if (figure, key) == (experiment, name)}
-        if not found:
-            raise KeyError(name)
-        return sorted(found)
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A sentence of the paper, and what decides whether it holds here."""
-
-    experiment: str
-    text: str
-    decide: Callable[[View], Verdict]
-
-
-CLAIMS: Final[list[Claim]] = []
-
-
-def _claim(experiment: str, text: str) -> Callable[[Callable[[View], Verdict]], Callable[[View], Verdict]]:
-    def wrap(decide: Callable[[View], Verdict]) -> Callable[[View], Verdict]:
-        CLAIMS.append(Claim(experiment, text, decide))
-        return decide
-
-    return wrap
+CLAIMS: Final[Claims[View]] = Claims()
+_claim = CLAIMS.claim
 
 
 def judge(view: View, only: Sequence[str]) -> list[dict[str, Any]]:
     """Every claim as a JSON-able mapping: claim, experiment, holds (null: not known), why."""
-    out = []
-    for claim in CLAIMS:
-        holds: bool | None
-        try:
-            holds, why = claim.decide(view) if claim.experiment in only else (None, MISSING)
-        except KeyError:
-            holds, why = None, MISSING
-        out.append({"experiment": claim.experiment, "claim": claim.text, "holds": holds, "why": why})
-    return out
+    return CLAIMS.judge(view, only)
 
 
 def _chain(view: View, experiment: str, metric: str, order: Sequence[str], **at: Any) -> bool | None:

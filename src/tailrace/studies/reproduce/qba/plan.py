@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from .... import spec
 from ....errors import UserError, nearest
-from ..points import Point
+from ..cells import Cell
 from ..traffic import Windows
 from .choices import choices
 from .profiles import REFERENCE_RPS, Profile, label
 
-__all__ = ["EXPERIMENTS", "PHI_RPS", "POLICIES", "Cell", "Scope", "cells", "choose"]
+__all__ = ["EXPERIMENTS", "PHI_RPS", "POLICIES", "Scope", "cells", "choose"]
 
 EXPERIMENTS: Final = ("fig2", "fig3", "fig4", "fig5", "table2", "choices")
 POLICIES: Final = ("fcfs", "psf", "aa", "qba")
@@ -30,17 +30,6 @@ WINDOWS: Final = 100
 PAPER_FACTOR: Final = 0.44
 """§IV-E: all lengths of the production trace are multiplied by it."""
 WINDOW_REQUESTS: Final = 1000
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A point, what of it is reported, and where it stands in the paper."""
-
-    experiment: str
-    policy: str
-    at: Mapping[str, Any]
-    point: Point
-    metrics: tuple[str, ...]
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from ....metrics.seeds import interval
+from ..cells import Cell
 from ..fit import Fit, fit
 from ..measure import F8, MEASURES
 from ..points import Point, Samples
@@ -16,7 +17,7 @@ from ..verdicts import median_interval
 from .calibration import Calibration, phi_points
 from .choices import Choice, Fitted, choices, fit_points
 from .expected import drawn
-from .plan import POLICIES, Cell, Scope, cells
+from .plan import POLICIES, Scope, cells
 from .profiles import Profile
 from .published import AT_32_RPS, value
 from .windows import every

@@ -8,9 +8,10 @@ from typing import Final
 
 import numpy as np
 
+from ..claims import Claim, Verdict
 from ..measure import F8
 from ..verdicts import all_hold, below, between, median_below, ratio
-from .claims import CLAIMS, Claim, Verdict, View
+from .claims import CLAIMS, View
 from .published import UTILISATION
 from .windows import every
 

@@ -1,0 +1,280 @@
+"""The page: under which rule the headline holds, what was run, then the article's sections."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from ...facts import join
+from ...markup import code, escape, image, paragraph, table
+from ...values import number, plain
+from ..claims import claims_section, counted
+from ..facts import span
+from ..panels import Figure
+from ..study import Study
+from . import tables
+from .names import BASES, MIXES, gamma_names, label, values
+
+__all__ = ["page"]
+
+RULE_WORDS: Final = {
+    "srpt_decode_first": "running decodes keep their places",
+    "srpt_swap": "preemptive, by swap",
+    "srpt_recompute": "preemptive, by recompute",
+}
+
+
+def page(study: Study, figures: Sequence[Figure], folder: str) -> str:
+    """The page as Markdown, with links to ``figures`` in ``folder`` beside it."""
+    images = {f.name: image(f.title, f"{folder}/{f.name}.svg", f.caption) for f in figures}
+    sections = [
+        _head(study),
+        _headline(study),
+        _setup(study),
+        _section("Two schedules (§3)", tables.toys(study), _found(study)),
+        _section("Lengths: light and heavy tails (§2.1)", images.get("lengths", ""), _tails(study)),
+        _main(study),
+        _section("Over load", images.get("loads", ""), _over_load(study)),
+        _bursts(study),
+        _models(study),
+        _section("Failure modes by percentile (§6.2)", images.get("percentiles", ""), PERCENTILE_NOTE),
+        _section("Ablation (§6.3)", images.get("ablation", ""), _knees(study)),
+        _section("SLO attainment (§6.4)", images.get("slo", ""), ""),
+        _section("Starvation (§6.5)", tables.starvation(study), STARVATION_NOTE),
+        _section("Memory (§5.3)", tables.memory(study), images.get("staircase", "")),
+        _section("γ under bursts (§5.4)", images.get("gamma", ""), _gamma(study)),
+        _section("What each setting does", images.get("sensitivity", ""), tables.sensitivity(study)),
+        _section("Predictions with errors (§2.2)", images.get("noise", ""), ""),
+        _section("What policies can do (§3)", tables.capabilities(study), _capability_note(study)),
+        claims_section(study),
+        _not_run(study),
+    ]
+    return "\n\n".join(section for section in sections if section) + "\n"
+
+
+PERCENTILE_NOTE: Final = (
+    "The article draws how much slower each baseline is than UniBoost; here are the times themselves. Times between "
+    "tokens are of all requests, the first tenth included."
+)
+STARVATION_NOTE: Final = (
+    "Nine in ten requests have 125 prompt and 100 output tokens, one has 2,000 and 6,000; ρ = 0.99. The time lost to "
+    "preemption runs from the start of the step that a request was put out of to that of the step it resumed in. The "
+    "slope is that of long requests' E2E over the number of their arrival, by least squares."
+)
+
+
+def _section(title: str, *parts: str) -> str:
+    """Empty without its first part."""
+    return "\n\n".join([f"## {title}", *(part for part in parts if part)]) if parts[0] else ""
+
+
+def _head(study: Study) -> str:
+    document, settings = study.document, study.document["settings"]
+    source = document["paper"]["source"]
+    first = (
+        f"The experiments of [{source}](https://arxiv.org/abs/{source.split()[-1]}), run again with tailrace "
+        f"{escape(document['version'])}: {plain(settings['requests'])} requests a run, Poisson arrivals where nothing "
+        f"else is said, at ρ = {settings['rho']:g} of a reference run, on models whose step times are derived from "
+        "published figures. We have read the paper through an article on it, so section numbers are the article's, and "
+        "its figures are known by what it says of them."
+    )
+    counts = (
+        f"Numbers are means over {plain(settings['seeds'])} seeds; in brackets, 95 % intervals over the seeds, of "
+        "gains "
+        "paired by seed. Gains are per cent better: 1 − ours/theirs for times, ours/theirs − 1 for rates."
+    )
+    quick = "This is a quick run: fewer seeds, shorter runs, and not everything." if settings.get("quick") else ""
+    command = f"```sh\n{document['command']}\n```"
+    made = "This makes it again, this page included; every measured number here is computed from its results:"
+    title = f"# {escape(document['paper']['title'])}, reproduced"
+    return "\n\n".join([title, paragraph(first, counts, quick), made, command])
+
+
+def _headline(study: Study) -> str:
+    """Under which rule of SRPT what the article says of its main table holds."""
+    claims = [c for c in study.document["claims"] if c["experiment"] == "main" and c["claim"].startswith("mix-2, SRPT")]
+    if not any(c["holds"] is not None for c in claims):
+        return counted(study)
+    rows, sure = [], []
+    for rule in BASES:
+        of = [c for c in claims if f"SRPT with {RULE_WORDS[rule]}:" in c["claim"]]
+        if not of:
+            continue
+        if all(c["holds"] is True for c in of):
+            sure.append(rule)
+        for c in of:
+            text = c["claim"].partition(": ")[2]
+            word = {True: "holds", False: "**does not hold**"}.get(c["holds"], "undecided")
+            rows.append([label(rule), escape(text), word, escape(c["why"])])
+    held = {rule: sum(row[2] == "holds" for row in rows if row[0] == label(rule)) for rule in BASES}
+    of_all = {rule: sum(row[0] == label(rule) for row in rows) for rule in BASES}
+    told = join([f"{held[r]} of {of_all[r]} parts against {label(r)}" for r in BASES if of_all[r]])
+    first = (
+        f"The article's headline, taken as a whole, holds under {join([label(r) for r in sure])}."
+        if sure
+        else "The article's headline, taken as a whole, holds under none of the three engine rules that SRPT can have."
+    )
+    text = paragraph(
+        first,
+        f"Of its parts, each with a margin of ours, hold: {told}.",
+        "The engine's rule for SRPT decides the sign of most of them. γ → ∞ is first come first served, so Sarathi's "
+        "gain "
+        "on P99 E2E says how much of it any γ can reach.",
+        counted(study),
+    )
+    return "\n\n".join(
+        ["## Under which rule the headline holds", text, table(["against", "claim", "result", "why"], rows, 4)]
+    )
+
+
+def _setup(study: Study) -> str:
+    s, names = study.document["settings"], gamma_names(study)
+    rows = [[label(name), code(policy)] for name, policy in s["policies"].items()]
+    capacity = [
+        [plain(at["model"]), code(at["lengths"]), plain(at["kv_tokens"] or "the device's"), number(v.measured)]
+        for at in study.places("capacity")
+        if (v := study.value("capacity", "sarathi", "backlog_rps", at)) is not None
+    ]
+    text = [
+        f"- Engine: {code(s['engine'])}. At most {s['sequences']} sequences a step; KV that is displaced stays on the "
+        "device until its room is needed, and is then swapped to host memory at 25 GB/s each way.",
+        f"- Load: ρ = 1 is the rate of completions of {code(s['reference']['policy'])} on "
+        f"{code(s['reference']['engine'])} "
+        "with all requests there from the start, between a fifth and four fifths of them.",
+        f"- The first {100 * s['skipped']:g} % of requests are left out of times; the drain is not.",
+        f"- Low γ: {names['uniboost_low']}, which favours time to first token. High γ: {names['uniboost_high']}, which "
+        "leaves γ to the article's update. The same everywhere.",
+        "- s1K and ShareGPT are not at hand: reasoning is made to look like s1K (short prompts, outputs lognormal with "
+        "median 4,500 and σ 0.6), chat is drawn from the quantiles of Azure's conversation trace.",
+    ]
+    parts = ["## Setup", "\n".join(text), table(["policy", "as"], rows, 2)]
+    if capacity:
+        parts.append(table(["model", "lengths", "KV tokens", "ρ = 1 (requests/s)"], capacity, 3))
+    return "\n\n".join(parts)
+
+
+def _found(study: Study) -> str:
+    return (
+        "The article draws the two schedules without numbers; these were found by search: (arrival, steps) of A to E "
+        "are "
+        "(0, 10), (4, 4), (9, 5), (14, 5), (24, 5) in the convoy and (1, 4), (1, 1), (2, 2), (2, 1), (3, 3) in the "
+        "burst, "
+        "one request at a time."
+    )
+
+
+def _tails(study: Study) -> str:
+    rows = []
+    for mix in ("reasoning", "heavy", "mix-2"):
+        for kind in ("prompt", "output"):
+            found = [
+                study.value("lengths", kind, "tokens", {"mix": mix, "quantile": q})
+                for q in ("mean", "0.5", "0.95", "0.99")
+            ]
+            if all(v is not None for v in found):
+                rows.append([MIXES[mix], kind, *(number(v.measured) if v else "" for v in found)])
+    text = table(["lengths", "", "mean", "median", "P95", "P99"], rows, 2) if rows else ""
+    both = []
+    for mix in ("reasoning", "heavy"):
+        values_ = values(study, "main", "e2e_p99_s", {"mix": mix})
+        if values_:
+            order = sorted(values_, key=lambda p: values_[p].measured or 0.0)
+            both.append(f"{MIXES[mix]}: " + ", ".join(f"{label(p)} {number(values_[p].measured)} s" for p in order))
+    side = "P99 E2E, lowest first. " + ". ".join(both) + "." if both else ""
+    return "\n\n".join(part for part in (text, side) if part)
+
+
+def _main(study: Study) -> str:
+    found = tables.mixes(study)
+    if not found:
+        return ""
+    parts = ["## Main results (§6.1)"]
+    for mix in found:
+        parts += [f"### {MIXES[mix][0].upper()}{MIXES[mix][1:]}", tables.gains(study, mix)]
+        parts.append(tables.absolute(study, "main", {"mix": mix}, "What was measured"))
+    return "\n\n".join(part for part in parts if part)
+
+
+def _over_load(study: Study) -> str:
+    """Where UniBoost is ahead of SRPT in the tail, and by how much first come first served is."""
+    out = []
+    for policy in ("uniboost_low", "uniboost_high", "sarathi"):
+        parts = []
+        for at in study.places("loads"):
+            ours, base = (study.value("loads", p, "e2e_p99_s", at) for p in (policy, "srpt_decode_first"))
+            if ours is not None and base is not None and ours.measured and base.measured:
+                gain = 100 * (1 - ours.measured / base.measured)
+                parts.append(
+                    f"{gain:+.0f} % at ρ = {at['rho']:g}{' (not told apart)' if ours.tied(base) else ''}".replace(
+                        "-", "−"
+                    )
+                )
+        if parts:
+            out.append(f"{label(policy)}: {', '.join(parts)}")
+    return f"Gain in P99 E2E on SRPT whose decodes keep their places: {'; '.join(out)}." if out else ""
+
+
+def _bursts(study: Study) -> str:
+    places = study.places("bursts")
+    if not places:
+        return ""
+    text = tables.by_policy(study, "bursts", places[0])
+    note = f"Gaps between arrivals are gamma-distributed with a coefficient of variation of {places[0]['cv']:g}; mix-2."
+    return _section("Bursts", text, note)
+
+
+def _models(study: Study) -> str:
+    parts = []
+    for at in study.places("models"):
+        parts += [f"### {at['model']}", tables.by_policy(study, "models", at)]
+    return _section("Models", *parts) if parts else ""
+
+
+def _knees(study: Study) -> str:
+    found = values(study, "ablation", "knee_rho", {})
+    if not found:
+        return ""
+    text = ", ".join(f"{label(p)} {number(v.measured)}" for p, v in found.items())
+    return (
+        "The knee is the load at which P99 E2E first exceeds twice that of UniBoost (high γ) at the lowest load, "
+        "linear in "
+        f"its logarithm between loads: {text}. The article's are 0.24, 0.248 and 0.255 requests/s for DistBoost, "
+        "Base and "
+        "the full policy."
+    )
+
+
+def _gamma(study: Study) -> str:
+    ends = {
+        at["start"]: v.measured
+        for at in study.places("gamma")
+        if (v := study.value("gamma", "uniboost", "gamma_per_s", at)) is not None and v.measured is not None
+    }
+    if not ends:
+        return ""
+    return (
+        f"On mix-2 at ρ = 0.97 γ, free of a low γ_max, ends at {span(ends.values())}/s from starts of "
+        f"{join([plain(start) for start in ends])}/s. The article's 0.00006 to 0.00022 makes sense per millisecond: "
+        "0.06 to "
+        "0.22 per second."
+    )
+
+
+def _capability_note(study: Study) -> str:
+    records = study.document.get("capabilities") or []
+    if not records:
+        return ""
+    near, light = 100 * (records[0]["near"] - 1), records[0]["light_mix"]
+    return (
+        f"Measured, not asserted: a tail is served well where P99 E2E is within {near:.0f} % of the best of these "
+        "policies "
+        f"(in brackets, times the best); the light one is {light}, the heavy one that of a DeepSeek-R1 service. A "
+        "policy works "
+        "without predictions if its run is the same when it is told nothing. What preemption moves is that of mix-2."
+    )
+
+
+def _not_run(study: Study) -> str:
+    missing = study.document.get("not_run") or {}
+    lines = [f"- {escape(name)}: {escape(why.rstrip('.'))}." for name, why in missing.items()]
+    return "\n\n".join(["## Not run", "\n".join(lines)]) if lines else ""

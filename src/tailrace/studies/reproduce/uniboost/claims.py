@@ -1,0 +1,332 @@
+"""What arXiv 2606.18431 says in words and margins, each held against the runs.
+
+Where the article gives a number that it may well have from one run, the claim says how near
+counts as holding; margins in brackets are ours. Gains are per cent better than SRPT with perfect
+predictions (TRAIL+) under the engine rule that the claim names.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from .. import cells
+from ..claims import Claims, Verdict
+from ..measure import F8
+from ..verdicts import Ratio, all_hold, below, between, ratio
+from .plan import BURST_CV, STARTS, TIGHT_KV
+from .settings import GAMMA_HIGH, GAMMA_LOW, RULES
+
+__all__ = ["CLAIMS", "RULE_NAMES", "View", "gain"]
+
+RULE_NAMES: Final = {
+    "srpt_decode_first": "running decodes keep their places",
+    "srpt_swap": "preemptive, by swap",
+    "srpt_recompute": "preemptive, by recompute",
+}
+NAMES: Final = {"uniboost_low": f"γ_max {GAMMA_LOW:g}/s", "uniboost_high": f"γ_max {GAMMA_HIGH:g}/s"}
+DECODE_FIRST: Final = "srpt_decode_first"
+
+
+class View(cells.View):
+    """The study's samples, and what was computed without many runs."""
+
+    toys: Mapping[tuple[str, str, str], float]
+
+
+CLAIMS: Final[Claims[View]] = Claims()
+claim = CLAIMS.claim
+
+
+def gain(ours: F8, base: F8, metric: str) -> Ratio:
+    """Per cent better than ``base``: 1 − ours/base for times, ours/base − 1 for rates."""
+    found = ratio(ours, base)
+    if metric.endswith("_per_s"):
+        return Ratio(*(100 * (end - 1) for end in found))
+    return Ratio(100 * (1 - found.value), 100 * (1 - found.high), 100 * (1 - found.low))
+
+
+def shown(found: Ratio) -> str:
+    """``+12 % [10, 14]``."""
+    if math.isnan(found.value):
+        return "–"
+    return f"{found.value:+.1f} % [{found.low:.1f}, {found.high:.1f}]".replace("-", "−")
+
+
+def _gain(view: View, experiment: str, policy: str, base: str, metric: str, **at: Any) -> Ratio:
+    return gain(view.of(experiment, policy, metric, **at), view.of(experiment, base, metric, **at), metric)
+
+
+def _pairs(found: Mapping[str, Ratio]) -> str:
+    return ", ".join(f"{NAMES.get(p, f'against {p}')} {shown(r)}" for p, r in found.items())
+
+
+# ── §3 ───────────────────────────────────────────────────────────────────────────────
+
+
+@claim(
+    "toys", "Convoy: mean 9.0 under first come first served and Boost with γ = 100, 8.6 under SRPT, LAS and γ = 0.01"
+)
+def _convoy(view: View) -> Verdict:
+    means = {p: view.toys["convoy", p, "mean_steps"] for p in ("fcfs", "boost_100", "srpt", "las", "boost_0.01")}
+    return list(means.values()) == [9.0, 9.0, 8.6, 8.6, 8.6], ", ".join(f"{p} {m:g}" for p, m in means.items())
+
+
+@claim("toys", "Burst: maximum 11 under SRPT and LAS, 9 under first come first served and Boost with γ = 100")
+def _burst(view: View) -> Verdict:
+    most = {p: view.toys["burst", p, "max_steps"] for p in ("srpt", "las", "fcfs", "boost_100")}
+    same = view.toys["burst", "boost_0.01", "mean_steps"] == view.toys["burst", "las", "mean_steps"]
+    return list(most.values()) == [11.0, 11.0, 9.0, 9.0] and same, ", ".join(f"{p} {m:g}" for p, m in most.items())
+
+
+# ── §6.1, and the margins that a faithful engine should reach ─────────────────────────
+
+HEADLINE: Final = (
+    ("uniboost_low", "ttft_p95_s", 85.0, "P95 TTFT at least 85 % better"),
+    ("uniboost_low", "ttft_mean_s", 60.0, "mean TTFT at least 60 % better"),
+    ("uniboost_low", "e2e_p99_s", 5.0, "P99 E2E at least 5 % better"),
+    ("uniboost_high", "e2e_p99_s", 20.0, "P99 E2E at least 20 % better"),
+    ("uniboost_low", "e2e_mean_s", -35.0, "mean E2E at most 35 % worse"),
+    ("uniboost_high", "e2e_mean_s", -35.0, "mean E2E at most 35 % worse"),
+)
+
+
+def _headline(policy: str, metric: str, least: float, text: str, rule: str) -> None:
+    @claim("main", f"mix-2, SRPT with {RULE_NAMES[rule]}: {text} ({NAMES[policy]})")
+    def _decide(view: View) -> Verdict:
+        found = _gain(view, "main", policy, rule, metric, mix="mix-2")
+        limit = _gain(view, "main", "sarathi", rule, metric, mix="mix-2")
+        return between(found, low=least), f"{shown(found)}; first come first served, the limit of γ: {shown(limit)}"
+
+
+def _throughput(policy: str, rule: str) -> None:
+    @claim("main", f"mix-2, SRPT with {RULE_NAMES[rule]}: throughput within 1 % ({NAMES[policy]})")
+    def _decide(view: View) -> Verdict:
+        found = _gain(view, "main", policy, rule, "requests_per_s", mix="mix-2")
+        return between(found, -1.0, 1.0), shown(found)
+
+
+for _rule in RULES:
+    for _item in HEADLINE:
+        _headline(*_item, _rule)
+    for _policy in NAMES:
+        _throughput(_policy, _rule)
+
+
+@claim("main", "mix-2: DistBoost's TTFT is worse than SRPT's, its P99 E2E better (running decodes keep their places)")
+def _strawman(view: View) -> Verdict:
+    ttft = _gain(view, "main", "dist_boost", DECODE_FIRST, "ttft_mean_s", mix="mix-2")
+    tail = _gain(view, "main", "dist_boost", DECODE_FIRST, "e2e_p99_s", mix="mix-2")
+    return all_hold([between(ttft, high=0.0), between(tail, low=0.0)]), f"TTFT {shown(ttft)}, P99 E2E {shown(tail)}"
+
+
+@claim("bursts", f"Bursts (CV {BURST_CV:g}): P99 E2E at least 25 % better than SRPT whose decodes keep their places")
+def _bursts(view: View) -> Verdict:
+    found = {p: _gain(view, "bursts", p, DECODE_FIRST, "e2e_p99_s", cv=BURST_CV) for p in (*NAMES, "sarathi")}
+    best = found["uniboost_high"]
+    return between(best, low=25.0), ", ".join(f"{NAMES.get(p, p)} {shown(r)}" for p, r in found.items())
+
+
+# ── §6.2 ─────────────────────────────────────────────────────────────────────────────
+
+
+def _slower(view: View, policy: str, metric: str, against: str) -> Ratio:
+    """Per cent slower than UniBoost."""
+    (model,) = view.values("percentiles", "model")
+    found = ratio(
+        view.of("percentiles", policy, metric, model=model), view.of("percentiles", against, metric, model=model)
+    )
+    return Ratio(*(100 * (end - 1) for end in found))
+
+
+@claim(
+    "percentiles",
+    "Prefills starve under decode-heavy steps: DistBoost's and Sarathi's TTFT is above UniBoost's from P50 on",
+)
+def _prefill(view: View) -> Verdict:
+    wanted = [(p, q) for p in ("dist_boost", "sarathi") for q in ("p50", "p95", "p99")]
+    found = {(p, q): _slower(view, p, f"ttft_{q}_s", "uniboost_low") for p, q in wanted}
+    return all_hold(between(r, low=0.0) for r in found.values()), _spread(found)
+
+
+@claim(
+    "percentiles",
+    "Long decodes are interrupted: LAS's and SRPT's (swap) TTLT is further from UniBoost's at P99.9 than at P50",
+)
+def _interrupted(view: View) -> Verdict:
+    wanted = [(p, q) for p in ("las", "srpt_swap") for q in ("p50", "p99", "p999")]
+    found = {(p, q): _slower(view, p, f"e2e_{q}_s", "uniboost_high") for p, q in wanted}
+    parts = [between(found[p, "p999"], low=max(found[p, "p50"].value, 0.0)) for p in ("las", "srpt_swap")]
+    return all_hold(parts), _spread(found)
+
+
+@claim("percentiles", "Decodes over-concentrate: DistBoost's TBT is above UniBoost's at P50 and P95")
+def _concentrated(view: View) -> Verdict:
+    found = {
+        ("dist_boost", q): _slower(view, "dist_boost", f"tbt_{q}_s", "uniboost_high") for q in ("p50", "p95", "p99")
+    }
+    return all_hold(between(found["dist_boost", q], low=0.0) for q in ("p50", "p95")), _spread(found)
+
+
+def _spread(found: Mapping[tuple[str, str], Ratio]) -> str:
+    return "; ".join(f"{p} {q.upper()} {shown(r)}" for (p, q), r in found.items())
+
+
+# ── §6.3 ─────────────────────────────────────────────────────────────────────────────
+
+
+def knee(view: View, policy: str) -> F8:
+    """(seeds,) load ρ at which P99 E2E first exceeds twice that of UniBoost at the lowest load; NaN if nowhere."""
+    rhos = view.values("ablation", "rho")
+    tails = np.array([view.of("ablation", policy, "e2e_p99_s", rho=rho) for rho in rhos])
+    limit = 2 * view.of("ablation", "uniboost_high", "e2e_p99_s", rho=rhos[0])
+    out = np.full(tails.shape[1], np.nan)
+    for seed in range(tails.shape[1]):
+        over = np.flatnonzero(tails[:, seed] > limit[seed])
+        if len(over) and over[0] > 0:
+            i = over[0]
+            low, high = np.log(tails[i - 1 : i + 1, seed])
+            share = (math.log(limit[seed]) - low) / (high - low)
+            out[seed] = rhos[i - 1] + share * (rhos[i] - rhos[i - 1])
+        elif len(over):
+            out[seed] = rhos[0]
+    return out
+
+
+@claim("ablation", "The knee moves right stage by stage: DistBoost, Base, MemGuard, full UniBoost (high γ_max)")
+def _knees(view: View) -> Verdict:
+    order = ("dist_boost", "uniboost_base", "memguard", "uniboost_high")
+    knees = {p: knee(view, p) for p in order}
+    parts = [below(knees[a], knees[b]) for a, b in itertools.pairwise(order)]
+    return all_hold(parts), ", ".join(
+        f"{p} ρ {np.nanmean(k):.2f}" if not np.isnan(k).all() else f"{p} none" for p, k in knees.items()
+    )
+
+
+@claim("ablation", "MemGuard cuts Base's tail by 1.5 to 2 times near saturation (at least 1.5, ρ = 0.95)")
+def _cuts(view: View) -> Verdict:
+    found = ratio(*(view.of("ablation", p, "e2e_p99_s", rho=0.95) for p in ("uniboost_base", "memguard")))
+    return between(found, low=1.5), f"Base/MemGuard {found}"
+
+
+@claim("ablation", "Near saturation full UniBoost is far below MLFQ+ (P99 E2E at most half, ρ = 1)")
+def _below_mlfq(view: View) -> Verdict:
+    found = ratio(*(view.of("ablation", p, "e2e_p99_s", rho=1.0) for p in ("uniboost_high", "mlfq")))
+    return between(found, high=0.5), f"UniBoost/MLFQ {found}"
+
+
+# ── §6.4 ─────────────────────────────────────────────────────────────────────────────
+
+BASELINES: Final = ("srpt_decode_first", "sjf", "las", "sarathi")
+
+
+def _tighter(view: View, what: str, mix: str, low: float, policy: str) -> Verdict:
+    found = {p: ratio(*(view.of("slo", q, f"{what}_p99_s", mix=mix) for q in (p, policy))) for p in BASELINES}
+    why = ", ".join(f"{p} {r}" for p, r in found.items())
+    return all_hold(between(r, low=low) for r in found.values()), f"baseline's P99 over UniBoost's: {why}"
+
+
+@claim("slo", "mix-2: at 99 % attainment the TTLT SLO can be 1.7 times tighter than any baseline's (high γ_max)")
+def _ttlt_slo(view: View) -> Verdict:
+    return _tighter(view, "e2e", "mix-2", 1.7, "uniboost_high")
+
+
+@claim("slo", "mix-2: at 99 % attainment the TTFT SLO can be 2.9 times tighter than any baseline's (low γ_max)")
+def _ttft_slo(view: View) -> Verdict:
+    return _tighter(view, "ttft", "mix-2", 2.9, "uniboost_low")
+
+
+# ── §6.5 ─────────────────────────────────────────────────────────────────────────────
+
+
+@claim(
+    "starvation",
+    "P99 time long requests lose to preemption: Sarathi < UniBoost < SJF < SRPT (swap; low γ_max)",
+)
+def _lost(view: View) -> Verdict:
+    order = ("sarathi", "uniboost_low", "sjf", "srpt_swap")
+    lost = {p: view.of("starvation", p, "long_preempted_p99_s") for p in order}
+    parts = [below(lost[a], lost[b]) for a, b in itertools.pairwise(order)]
+    return all_hold(parts), ", ".join(f"{p} {np.nanmean(v):.3g} s" for p, v in lost.items())
+
+
+@claim("starvation", "Short requests' P99 E2E is lowest under UniBoost (low γ_max)")
+def _shorts(view: View) -> Verdict:
+    others = ("sarathi", "srpt_decode_first", "srpt_swap")
+    tails = {p: view.of("starvation", p, "short_e2e_p99_s") for p in ("uniboost_low", *others)}
+    parts = [below(tails["uniboost_low"], tails[p]) for p in others]
+    return all_hold(parts), ", ".join(f"{p} {np.nanmean(v):.3g} s" for p, v in tails.items())
+
+
+@claim("starvation", "No starvation: long requests' E2E hardly grows with their number (at most 0.003 s a request)")
+def _slope(view: View) -> Verdict:
+    slopes = {p: view.of("starvation", p, "long_slope_s") for p in NAMES}
+    means = {p: ratio(v, np.ones_like(v)) for p, v in slopes.items()}
+    return all_hold(between(r, high=0.003) for r in means.values()), ", ".join(
+        f"{NAMES[p]} {r.value:.4f} [{r.low:.4f}, {r.high:.4f}]" for p, r in means.items()
+    )
+
+
+# ── §5 ───────────────────────────────────────────────────────────────────────────────
+
+
+@claim("gamma", "γ ends within 5 % from three decades of starts")
+def _converges(view: View) -> Verdict:
+    ends = np.array([view.of("gamma", "uniboost", "gamma_per_s", start=start) for start in STARTS])
+    apart = ends.max(axis=0) / ends.min(axis=0) - 1
+    return bool((apart <= 0.05).all()), f"ends {ends.mean():.4f}/s; furthest apart {100 * apart.max():.1f} %"
+
+
+@claim("memory", "KV short: MemGuard moves at least 5 times fewer swapped bytes than Base with δ = 1 s")
+def _bytes(view: View) -> Verdict:
+    found = ratio(*(view.of("memory", p, "swapped_gb", kv_tokens=TIGHT_KV) for p in ("uniboost_base", "memguard")))
+    return between(found, low=5.0), f"Base/MemGuard {found}"
+
+
+@claim("memory", "No request is given more keys than 1 + ⌊log2(S/k)⌋")
+def _bound(view: View) -> Verdict:
+    over = {p: view.of("memory", p, "revisions_over_bound", kv_tokens=TIGHT_KV) for p in ("memguard", "uniboost_low")}
+    return all(not v.any() for v in over.values()), ", ".join(
+        f"{p}: {int(v.sum())} requests over it" for p, v in over.items()
+    )
+
+
+# ── §2 and §3: tails and predictions ──────────────────────────────────────────────────
+
+
+@claim("tails", "Light tail: UniBoost's P99 E2E is below SRPT's (swap) and LAS's (high γ_max)")
+def _light(view: View) -> Verdict:
+    found = {p: _gain(view, "main", "uniboost_high", p, "e2e_p99_s", mix="reasoning") for p in ("srpt_swap", "las")}
+    return all_hold(between(r, low=0.0) for r in found.values()), ", ".join(
+        f"against {p} {shown(r)}" for p, r in found.items()
+    )
+
+
+@claim("tails", "Heavy tail: UniBoost gains nothing on SRPT (swap) at P99 E2E")
+def _heavy(view: View) -> Verdict:
+    found = {p: _gain(view, "main", p, "srpt_swap", "e2e_p99_s", mix="heavy") for p in NAMES}
+    return all_hold(between(r, high=0.0) for r in found.values()), ", ".join(
+        f"{NAMES[p]} {shown(r)}" for p, r in found.items()
+    )
+
+
+@claim("noise", "Errors of prediction (CV 1) cost the predicted-short policies at least 10 % of their mean E2E")
+def _noisy(view: View) -> Verdict:
+    found = {
+        p: ratio(*(view.of("noise", p, "e2e_mean_s", cv=cv) for cv in (1.0, 0.0)))
+        for p in ("sjf", "srpt_swap", "srpt_decode_first")
+    }
+    return all_hold(between(r, low=1.1) for r in found.values()), ", ".join(f"{p} {r}" for p, r in found.items())
+
+
+@claim("noise", "With errors of CV 1 UniBoost's P99 E2E is below that of SJF and of SRPT under swap (high γ_max)")
+def _noisy_tail(view: View) -> Verdict:
+    ours = view.of("noise", "uniboost_high", "e2e_p99_s", cv=0.0)
+    found = {p: gain(ours, view.of("noise", p, "e2e_p99_s", cv=1.0), "e2e_p99_s") for p in ("sjf", "srpt_swap")}
+    return all_hold(between(r, low=0.0) for r in found.values()), ", ".join(
+        f"against {p} {shown(r)}" for p, r in found.items()
+    )
