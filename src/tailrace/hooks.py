@@ -236,6 +236,14 @@ class Policy:
         """What a run's result should say of the policy's own doings: names and totals."""
         return {}
 
+    @staticmethod
+    def paths(state: Any) -> dict[str, tuple[Any, Any]]:
+        """Values that changed over the run, and when: ``{name: (times, values)}``, two lists of one length.
+
+        Times in seconds on the host's clock, in order; names with units, as columns have them.
+        """
+        return {}
+
 
 P = TypeVar("P", bound=type[Policy])
 
@@ -269,6 +277,7 @@ _SETTINGS: Final = (
     "make_scratch",
     "sees_all",
     "tallies",
+    "paths",
     "keys",
     "lanes",
     "Params",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections import defaultdict
 from pathlib import Path
@@ -49,6 +50,18 @@ def test_steps_and_counters_are_the_runs(tmp_path: Path) -> None:
     assert {e["name"] for e in counters} == {"waiting", "running", "KV tokens"}
     assert max(e["args"]["running"] for e in counters if e["name"] == "running") == max(s.running for s in seen.steps)
     assert max(e["args"]["KV tokens"] for e in counters if e["name"] == "KV tokens") <= 900
+
+
+def test_what_a_policy_kept_over_time_is_a_counter(tmp_path: Path) -> None:
+    seen = watched()
+    path = np.array([0.1, 0.1, 0.3]), np.array([0.5, 0.25, np.nan])
+    result = dataclasses.replace(seen.result, paths={"gamma_per_s": path})
+    write_trace(str(tmp_path / "p.json"), dataclasses.replace(seen, result=result))
+    events = json.loads((tmp_path / "p.json").read_text())["traceEvents"]
+    found = [(e["ts"], e["args"]) for e in events if e["ph"] == "C" and e["name"] == "gamma_per_s"]
+    assert found == [(1e5, {"gamma_per_s": 0.5}), (1e5, {"gamma_per_s": 0.25})]
+    times = [e["ts"] for e in events]
+    assert times == sorted(times)
 
 
 def test_a_requests_slices_are_its_times(tmp_path: Path) -> None:

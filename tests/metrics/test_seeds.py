@@ -36,6 +36,12 @@ def test_what_some_seeds_lack_is_the_mean_of_the_others() -> None:
     assert merged["slo"] == {"attainment": 0.5}
 
 
+def test_lists_are_the_first_seeds() -> None:
+    two = [{"paths": {"g": {"time_s": [1.0, x], "value": [x, x]}}} for x in (5.0, 7.0)]
+    assert metrics.combine(two) == two[0]
+    assert metrics.combine([{}, *two]) == two[0]
+
+
 def test_a_truth_of_any_seed_stands() -> None:
     assert metrics.combine([{"queueing": False}, {"queueing": True}])["queueing"] is True
     assert metrics.combine([{"queueing": False}, {"queueing": False}])["queueing"] is False

@@ -120,6 +120,11 @@ def test_a_run_tells_its_gamma() -> None:
     assert run.advance() == DRAINED
     tallies = run.policy.tallies(run.engine.state)
     assert tallies["gamma_fits"] > 3
+    times, values = run.result().paths["gamma_per_s"]
+    assert len(times) == tallies["gamma_fits"]
+    assert (np.diff(times) >= 5.0).all()
+    assert values[-1] == tallies["gamma_per_s"]
+    assert run.result().summary()["paths"] == {"gamma_per_s": {"time_s": times.tolist(), "value": values.tolist()}}
     response = run.records.out["finish_s"] - run.workload.arrival_s
     assert run.engine.state.control.held[0] == 20
     assert set(np.asarray(run.engine.state.recent.ring_s)) <= set(response)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import re
 import xml.etree.ElementTree as ET
 
@@ -11,6 +12,7 @@ from tailrace.report.figures import Figure, figures, percentile_curve
 from tailrace.report.marks import spread
 from tailrace.report.style import KNOWN, SPARE, style_of, styles
 from tailrace.report.timeline import highest_of
+from tailrace.sim.run import Result
 
 from .report_documents import document, result, run
 
@@ -136,6 +138,37 @@ def test_readings_state_facts(drawn: list[Figure]) -> None:
     assert all(text.endswith(".") for text in reading.values())
     several = figures(document(result("fcfs", 1.0), seeds=2), [("fcfs", run())])
     assert several[0].reading.startswith("With seed 0, P99")
+
+
+def kept(values: list[float], **paths: list[float]) -> Result:
+    every = {"gamma_per_s": values, **paths}
+    given = {name: (np.linspace(10, 100, len(v)), np.array(v)) for name, v in every.items()}
+    return dataclasses.replace(run(), paths=given)
+
+
+def test_what_policies_kept_over_time_is_drawn() -> None:
+    doc = document(result("fcfs", 1.0), result("uniboost", 1.0), result("uniboost k", 1.0))
+    runs = [("fcfs", run()), ("uniboost", kept([0.005, 0.002, 0.004])), ("uniboost k", kept([0.003], other=[7.0]))]
+    gamma, other = figures(doc, runs)[-2:]
+    assert (gamma.name, gamma.title) == ("fig-path-gamma_per_s", "gamma (1/s) over time")
+    assert gamma.reading == (
+        "Gamma (1/s) ends at 0.004 under uniboost (from 0.002 to 0.005), "
+        "at 0.003 under uniboost k (from 0.003 to 0.003)."
+    )
+    assert "fcfs" not in gamma.svg
+    assert other.name == "fig-path-other"
+    assert other.reading == "Other ends at 7 under uniboost k (from 7 to 7)."
+    ET.fromstring(gamma.svg)
+
+
+def test_a_path_of_decades_has_a_log_axis_and_one_without_numbers_none() -> None:
+    doc = document(result("uniboost", 1.0))
+    scales = [
+        figures(doc, [("uniboost", kept(values))])[-1].canvas.figure.axes[0].get_yscale()
+        for values in ([0.001, 0.1], [0.001, 0.01], [0.0, 1.0])
+    ]
+    assert scales == ["log", "linear", "linear"]
+    assert figures(doc, [("uniboost", kept([np.nan]))])[-1].name == "fig-timeline"
 
 
 def test_extremes_names_everybody_who_ties() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,18 @@ def test_a_result_is_kept_and_a_damaged_one_is_made_again(cache: Path) -> None:
     kept.write_bytes(kept.read_bytes()[:200])
     assert runs.run_job(job).summary() == first.summary()
     assert list(cache.glob("*.tmp")) == []
+
+
+def test_paths_are_kept_whole(cache: Path) -> None:
+    result = runs.run_job(Job("qba:requests=60", "fcfs", "qba"))
+    many, few = np.arange(500.0), np.array([1.0])
+    store.save("some", dataclasses.replace(result, paths={"a_s": (many, many**2), "b": (few, -few)}))
+    found = store.load("some")
+    assert found is not None
+    assert list(found.paths) == ["a_s", "b"]
+    np.testing.assert_array_equal(found.paths["a_s"], (many, many**2))
+    np.testing.assert_array_equal(found.paths["b"], (few, -few))
+    assert runs.run_job(Job("qba:requests=60", "fcfs", "qba")).paths == {}
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """A run in the trace event format that Perfetto (ui.perfetto.dev) and chrome://tracing open.
 
 Process 1 is the engine: a slice a step, and counters of waiting and running requests and of
-KV tokens after each. Process 2 holds the requests, each on the first lane that is free: a
+KV tokens after each, and of the policy's paths. Process 2 holds the requests, each on the first lane that is free: a
 slice from arrival to end, in it the time it waited (at first, or again after a preemption),
 was in prefill and in decode. Times are µs with three decimals, events in order of time.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import json
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
@@ -52,7 +53,8 @@ def events(watched: Watched) -> Iterator[dict[str, Any]]:
     spans, lanes = _requests(watched)
     yield from _names(watched, lanes)
     spans.sort(key=lambda event: (event["ts"], -event["dur"]))
-    timed = heapq.merge(_steps(watched), _counters(watched), spans, key=lambda event: event["ts"])
+    kept = (_path(name, *path) for name, path in watched.result.paths.items())
+    timed = heapq.merge(_steps(watched), _counters(watched), *kept, spans, key=lambda event: event["ts"])
     for event in timed:
         event["ts"] = event["ts"] / 1000
         if "dur" in event:
@@ -93,7 +95,18 @@ def _counters(watched: Watched) -> Iterator[dict[str, Any]]:
     block = watched.result.meta["rules"]["block_tokens"]
     for s in watched.steps:
         for name, value in (("waiting", s.waiting), ("running", s.running), ("KV tokens", s.used_blocks * block)):
-            yield {"ph": "C", "pid": ENGINE, "tid": 0, "name": name, "ts": _ns(s.end_s), "args": {name: value}}
+            yield _counter(name, s.end_s, value)
+
+
+def _counter(name: str, time_s: float, value: float) -> dict[str, Any]:
+    return {"ph": "C", "pid": ENGINE, "tid": 0, "name": name, "ts": _ns(time_s), "args": {name: value}}
+
+
+def _path(name: str, times: Any, values: Any) -> Iterator[dict[str, Any]]:
+    """What a policy kept over time; a counter cannot show what is not finite."""
+    for time_s, value in zip(times.tolist(), values.tolist(), strict=True):
+        if math.isfinite(value):
+            yield _counter(name, time_s, value)
 
 
 def _requests(watched: Watched) -> tuple[list[dict[str, Any]], int]:

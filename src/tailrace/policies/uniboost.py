@@ -124,6 +124,10 @@ class UniBoost(Guarded):
         return {**Guarded.tallies(state), **gamma}
 
     @staticmethod
+    def paths(state: Any) -> dict[str, tuple[Any, Any]]:
+        return {"gamma_per_s": gamma_path(state)}
+
+    @staticmethod
     def on_remove(table: Any, row: int, reason: int, now: float, state: Any, params: Any) -> None:
         if reason == hooks.FINISHED:
             observe(state.recent, state.control, now - table.arrival_s[row])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from . import facts
+from . import courses, facts
 from .marks import DotRow, label_ends, label_width, log_axis, wait_dots
 from .style import Style, styles
 from .svg import Canvas, clean, drawing, render
@@ -72,6 +72,7 @@ def figures(document: Mapping[str, Any], runs: Sequence[tuple[str, Result]]) -> 
             *(draw(drawn, metric, prefix) for metric in METRIC_TITLES for draw in (_percentiles, _cdf)),
             *out,
             _timeline(drawn, prefix),
+            *(_course(drawn, name, prefix) for name in courses.names([run.result for run in drawn])),
         ]
     return [figure for figure in out if figure is not None]
 
@@ -193,6 +194,18 @@ def _timeline(runs: Sequence[Run], prefix: str) -> Figure | None:
         f"the most KV in use is {facts.peak(kv, '% of capacity')}"
     )
     return Figure(name, "Queue, running requests and KV use over time", svg, _sentence(reading), canvas, wide=True)
+
+
+def _course(runs: Sequence[Run], kept: str, prefix: str) -> Figure:
+    """A value that policies kept over time (`Policy.paths`)."""
+    having = [run for run in runs if kept in run.result.paths]
+    name, title = f"fig-path-{kept}", f"{courses.titled(kept)} over time"
+    with drawing(name):
+        canvas, axes = _panel([run.label for run in having])
+        courses.draw(axes, kept, [(clean(run.label), run.style, run.result) for run in having])
+        svg = render(canvas, name, title)
+    reading = courses.reading(kept, {run.label: run.result for run in having})
+    return Figure(name, title, svg, _sentence(f"{prefix}{reading}"), canvas)
 
 
 def _classes(document: Mapping[str, Any], looks: Mapping[str, Style]) -> Figure | None:

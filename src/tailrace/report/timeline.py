@@ -15,7 +15,7 @@ from .svg import INK, Canvas
 if TYPE_CHECKING:
     from ..sim.run import Result
 
-__all__ = ["POINTS", "highest_of", "timeline"]
+__all__ = ["POINTS", "highest_of", "since_first", "time_unit", "timeline"]
 
 POINTS: Final = 240
 """Points a line has at most; each is the highest sample in its stretch of the run."""
@@ -31,7 +31,7 @@ def timeline(rows: Sequence[tuple[str, Style, Result]]) -> tuple[Canvas, list[tu
     """The figure, and each row's peaks of waiting, running and KV use in per cent."""
     series = [_series(result) for _, _, result in rows]
     span = max(float(clock[-1]) for clock, _ in series) or 1.0
-    unit, divisor = ("h", 3600.0) if span > 4 * 3600 else ("min", 60.0) if span > 1800 else ("s", 1.0)
+    unit, divisor = time_unit(span)
     peaks = [tuple(float(line.max()) for line in lines) for _, lines in series]
     tops = [max(p[column] for p in peaks) or 1.0 for column in range(3)]
     canvas = Canvas(WIDTH, TOP + ROW * len(rows) + BOTTOM)
@@ -54,6 +54,17 @@ def timeline(rows: Sequence[tuple[str, Style, Result]]) -> tuple[Canvas, list[tu
     return canvas, [(p[0], p[1], p[2]) for p in peaks]
 
 
+def time_unit(span_s: float) -> tuple[str, float]:
+    """``(unit, seconds of it)`` in which a time axis of ``span_s`` reads well."""
+    return ("h", 3600.0) if span_s > 4 * 3600 else ("min", 60.0) if span_s > 1800 else ("s", 1.0)
+
+
+def since_first(times: NDArray[np.float64], result: Result) -> NDArray[np.float64]:
+    """Seconds since the run's first arrival, at least 0."""
+    first = float(result.requests.arrival_s[0]) if len(result.requests.arrival_s) else 0.0
+    return np.maximum(np.asarray(times, dtype=float) - first, 0.0)
+
+
 def highest_of(
     clock: NDArray[np.float64], line: NDArray[np.float64], edges: NDArray[np.float64]
 ) -> NDArray[np.float64]:
@@ -66,8 +77,7 @@ def highest_of(
 def _series(result: Result) -> Series:
     """Clock and the three lines, thinned."""
     t, meta = result.timeline, result.meta
-    first = float(result.requests.arrival_s[0]) if len(result.requests.arrival_s) else 0.0
-    clock = np.maximum(np.asarray(t["clock_s"], dtype=float) - first, 0.0)
+    clock = since_first(t["clock_s"], result)
     tokens = np.asarray(t["used_blocks"], dtype=float) * meta["rules"]["block_tokens"]
     lines = [np.asarray(t[name], dtype=float) for name in ("waiting", "running")]
     lines.append(100 * tokens / meta["engine"]["kv_tokens"])

@@ -21,6 +21,7 @@ from ..schedule import engine as eng
 from ..schedule.each import each
 from ..workloads.workload import Workload
 from . import instance, memory, record
+from . import paths as of_policy
 from .alone import alone_s
 
 __all__ = ["Instance", "Result", "settle", "simulate"]
@@ -43,6 +44,8 @@ class Result:
     """clock_s, waiting, running, used_blocks: samples over the run."""
     tallies: dict[str, float] = field(default_factory=dict)
     """What the policy counted of its own doings (`Policy.tallies`)."""
+    paths: dict[str, of_policy.Path] = field(default_factory=dict)
+    """What it kept over time, with every point it has (`Policy.paths`)."""
 
     def __repr__(self) -> str:
         return f"<Result of {self.meta['policy']} over {len(self.requests.arrival_s)} requests; see .summary()>"
@@ -83,6 +86,7 @@ class Result:
             },
             **memory.swap_summary(c, self.meta["engine"], self.meta["rules"]["block_tokens"]),
             **({"tallies": self.tallies} if self.tallies else {}),
+            **of_policy.summary(self.paths),
             **self._by(),
         }
 
@@ -231,7 +235,9 @@ class Instance:
         counters |= memory.swap_counts(self.engine.blocks)
         used = int(counters["samples"])
         timeline = {name: self.records.timeline[name][:used].copy() for name in self.records.timeline.dtype.names or ()}
-        return Result(self._meta(), requests, counters, timeline, self.policy.tallies(self.engine.state))
+        state = self.engine.state
+        tallies, paths = self.policy.tallies(state), of_policy.gather(self.policy, state)
+        return Result(self._meta(), requests, counters, timeline, tallies, paths)
 
     def _meta(self) -> dict[str, Any]:
         w = self.workload

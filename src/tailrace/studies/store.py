@@ -48,6 +48,7 @@ def save(key: str, result: Result) -> None:
     """Keep ``result``; a half-written file never appears. A full or closed disk is no error."""
     arrays = {f"r_{f.name}": getattr(result.requests, f.name) for f in dataclasses.fields(metrics.Requests)}
     arrays |= {f"t_{name}": values for name, values in result.timeline.items()}
+    arrays |= {f"p_{name}": np.stack(path) for name, path in result.paths.items()}
     arrays["json"] = np.array(json.dumps({k: getattr(result, k) for k in ("meta", "counters", "tallies")}))
     files.keep(folder() / f"{key}.npz", lambda file: np.savez(file, **arrays))
 
@@ -64,7 +65,8 @@ def load(key: str) -> Result | None:
     text = json.loads(str(arrays.pop("json")))
     requests = metrics.Requests(**{name[2:]: values for name, values in arrays.items() if name.startswith("r_")})
     timeline = {name[2:]: values for name, values in arrays.items() if name.startswith("t_")}
-    return Result(text["meta"], requests, text["counters"], timeline, text["tallies"])
+    paths = {name[2:]: (values[0], values[1]) for name, values in arrays.items() if name.startswith("p_")}
+    return Result(text["meta"], requests, text["counters"], timeline, text["tallies"], paths)
 
 
 def prune(most_bytes: int = MOST_BYTES, place: Path | None = None, pattern: str = "*.npz") -> None:
