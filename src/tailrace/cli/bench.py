@@ -112,6 +112,30 @@ def _queue(policy_name: str, waiting: int) -> dict[str, Any]:
     return {"policy": policy_name, "waiting": waiting, "us_per_step": 1e6 * statistics.median(samples)}
 
 
+CROWD = "poisson:rate_rps=60,requests=3000,prompt_median=64,prompt_sigma=0.9,output_median=500,output_sigma=0.6"
+"""More than the engine keeps up with, so its places are all taken and requests wait for one."""
+
+
+def _crowd(policy_name: str, running: int, loops: int) -> dict[str, Any]:
+    """Request-steps a second of processor time with ``running`` requests running, all of them decodes or nearly so.
+
+    The median of ``loops`` stretches of 2,000 steps, from the first step with all places taken on.
+    """
+    speeds, mean, waiting = [], 0.0, 0
+    for _ in range(loops):
+        instance = _instance(CROWD, policy_name, f"vllm_v1:max_seqs={running}")
+        core, counters = instance.buffers.core, instance.records.counters
+        while core["running"][0] < running:
+            instance.advance(steps=100)
+        before, start = int(counters["request_steps"][0]), time.process_time()
+        instance.advance(steps=2_000)
+        done, seconds = int(counters["request_steps"][0]) - before, time.process_time() - start
+        speeds.append(done / seconds)
+        mean, waiting = done / 2_000, int(core["waiting"][0])
+    found = {"policy": policy_name, "running": mean, "waiting": waiting}
+    return {**found, "request_steps_per_s": statistics.median(speeds)}
+
+
 def _memory(requests: int) -> dict[str, Any]:
     """Peak memory of a process of its own that simulates ``requests`` requests."""
     text = (
@@ -130,8 +154,9 @@ def run(trace: str, quick: bool, as_json: bool) -> None:
         engine_runs += [_timed(trace, name, SMALL, 5) for name in ("fcfs", "qba", "srpt", "sarathi")]
     growth = _growth(quick)
     queues = [_queue(name, n) for name in ("fcfs", "qba", "bench_rerank") for n in (100, 1_000, 10_000)]
+    crowds = [_crowd(name, 500, 3 if quick else 9) for name in ("fcfs", "uniboost")]
     memory = _memory(100_000 if quick else 1_000_000)
-    document = {"simulator": engine_runs + growth + [memory], "queue": queues}
+    document = {"simulator": engine_runs + growth + [memory], "queue": queues, "crowd": crowds}
     if as_json:
         print_json(document)
         return
@@ -166,3 +191,12 @@ def _print(document: dict[str, Any], growth: list[dict[str, Any]]) -> None:
             r["policy"], f"{r['waiting']:,}", f"{r['us_per_step']:.2f}", f"{r['us_per_step'] / base['us_per_step']:.2f}"
         )
     out.print(table)
+    out.print(_crowds(document["crowd"]))
+
+
+def _crowds(found: list[dict[str, Any]]) -> Table:
+    table = Table("policy", "running", "waiting", "M request-steps/s of processor time", "against first")
+    for r in found:
+        speed, ratio = r["request_steps_per_s"] / 1e6, r["request_steps_per_s"] / found[0]["request_steps_per_s"]
+        table.add_row(r["policy"], f"{r['running']:,.0f}", f"{r['waiting']:,}", f"{speed:.1f}", f"{ratio:.2f}")
+    return table
