@@ -61,6 +61,7 @@ def test_rule_codes_are_the_positions_of_their_names() -> None:
         "misfit": ("STOP", "SKIP"),
         "victim": ("VICTIM_TAIL", "VICTIM_HOOK"),
         "evict": ("RECOMPUTE", "SWAP"),
+        "swap_out": ("AT_ONCE", "WHEN_NEEDED"),
         "projection": ("PROJECT_CHUNK", "PROJECT_LIVE", "PROJECT_GROWTH"),
         "kv_short": ("KV_PREEMPT", "KV_STALL"),
         "kv_limit": ("KV_ENFORCED", "KV_REPORTED"),

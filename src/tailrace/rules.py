@@ -23,6 +23,7 @@ ADMIT_CHUNK, ADMIT_PROMPT, ADMIT_PROJECTED = 0, 1, 2
 STOP, SKIP = 0, 1
 VICTIM_TAIL, VICTIM_HOOK = 0, 1
 RECOMPUTE, SWAP = 0, 1
+AT_ONCE, WHEN_NEEDED = 0, 1
 PROJECT_CHUNK, PROJECT_LIVE, PROJECT_GROWTH = 0, 1, 2
 KV_PREEMPT, KV_STALL = 0, 1
 KV_ENFORCED, KV_REPORTED = 0, 1
@@ -65,6 +66,10 @@ class EngineRules:
     evict: Literal["recompute", "swap"] = "recompute"
     """What becomes of a preempted request's KV: lost and computed again, or copied to host memory, from
     where it must come back whole before the request goes on (if host memory is full: recomputed)."""
+    swap_out: Literal["at_once", "when_needed"] = "at_once"
+    """``evict="swap"``: a preempted request's KV is copied out at once (vLLM's engine V0), or stays on the
+    device until a step needs its blocks (UniBoost's Algorithm 1), the worst ranked first. Who resumes before
+    that needs no copies. Host memory is reserved when it is preempted."""
     may_preempt_at_cap: bool = False
     """A waiting request may take the place of a running one at the sequence cap, and the KV it needs
     with it."""
@@ -101,6 +106,8 @@ class EngineRules:
             _check(name, kind, getattr(self, name))
         if self.prefix_cache and (self.admit != "chunk" or self.kv_limit != "enforced"):
             raise UserError("rule prefix_cache needs admit=chunk and kv_limit=enforced")
+        if self.prefix_cache and self.swap_out == "when_needed":
+            raise UserError("rule swap_out=when_needed does not go with prefix_cache=true yet: use swap_out=at_once")
         if self.prefix_cache and self.evict == "swap":
             raise UserError("rule evict=swap does not go with prefix_cache=true yet: use evict=recompute")
         if 0 < self.chunk_cap <= self.min_last_chunk:
@@ -152,7 +159,8 @@ def codes(rules: EngineRules) -> np.ndarray[Any, Any]:
 def merge(engine: EngineRules, wanted: dict[str, Any], policy: str) -> EngineRules:
     """``engine`` with the fields that ``policy`` insists on.
 
-    Raises UserError for a field that does not exist or is the engine's alone.
+    Raises UserError for a field that does not exist or is the engine's alone, and for ``swap_out`` where
+    neither swaps.
     """
     known = [field.name for field in dataclasses.fields(EngineRules)]
     for name in wanted:
@@ -160,7 +168,12 @@ def merge(engine: EngineRules, wanted: dict[str, Any], policy: str) -> EngineRul
             raise UserError(f"policy {policy}: no engine rule is called {name!r}{nearest(name, known)}")
         if name in ENGINE_ONLY:
             raise UserError(f"policy {policy}: rule {name!r} is the engine's, a policy cannot set it")
-    return dataclasses.replace(engine, **wanted)
+    rules = dataclasses.replace(engine, **wanted)
+    if rules.swap_out == "at_once" or rules.evict == "swap":
+        return rules
+    if engine.evict != "swap":
+        raise UserError("rule swap_out=when_needed needs evict=swap")
+    return dataclasses.replace(rules, swap_out="at_once")  # the policy recomputes on an engine that swaps
 
 
 VLLM_V1: Final[dict[str, Any]] = {

@@ -51,7 +51,7 @@ class RequestTable(Columns):
     cached_tokens: I8
     """Prompt tokens found in the prefix cache at the last admission."""
     computed_tokens: I8
-    """Tokens whose KV is present or planned in a step under way. Above 0 while it waits: in host memory."""
+    """Tokens whose KV is present or planned in a step under way. Above 0 while it waits: its KV is kept."""
     attained_tokens: I8
     """Most tokens ever computed for it: service that recomputation does not count twice."""
     generated_tokens: I8

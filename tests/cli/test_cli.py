@@ -155,6 +155,7 @@ MISTAKES = [
     (["simulate", "qba", "--engine", "qba:kv_tokens=many"], "kv_tokens='many' must be a whole number"),
     (["simulate", "qba", "--engine", "qba:watermark=1.5"], "watermark: 1.5 must be a share in [0, 1)"),
     (["simulate", "qba", "--engine", "qba:evict=swap"], "evict=swap needs host memory; give host_kv_tokens="),
+    (["simulate", "qba", "--engine", "qba:swap_out=when_needed"], "swap_out=when_needed needs evict=swap"),
     (["simulate", "qba", "--engine", "missing.toml"], "missing.toml: No such file"),
     (["simulate", "qba", "--latency", "llama-3-8b"], "unknown latency model 'llama-3-8b'"),
     (["simulate", "qba", "--engine", "vllm_v1", "--latency", "piecewise:constant_s=0.01"], "give kv_tokens="),

@@ -289,6 +289,20 @@ def swapping(name: str, seed: int, in_flight: tuple[int, ...] = (1, 2), most: in
     return case
 
 
+def parking(name: str, seed: int, in_flight: tuple[int, ...] = (1, 2), most: int = 40) -> Case:
+    """The same where KV stays on the device until it is needed; in every other case places are short, not KV."""
+    case, rng = swapping(name, seed, in_flight, most), random.Random(f"park {name} {seed}")
+    rules = dataclasses.replace(case.config.rules, swap_out="when_needed")
+    case.label = f"park {case.label}"
+    host_kv_tokens = max(case.config.host_kv_tokens, rng.choice([16, 160]))
+    case.config = dataclasses.replace(case.config, host_kv_tokens=host_kv_tokens)
+    if seed % 2:
+        rules = dataclasses.replace(rules, may_preempt_at_cap=True)
+        case.config = dataclasses.replace(case.config, max_seqs=3, kv_tokens=rng.choice([128, 160, 192]))
+    case.config = dataclasses.replace(case.config, rules=rules)
+    return case
+
+
 PROFILED_TOO = ("sink",)
 """Policies that are also compiled for the profiled model; one is enough for the engine."""
 NAMES = (*ORACLES, *SOFT, "sink")

@@ -17,9 +17,10 @@ from tailrace.sim.instance import STUCK
 from tailrace.sim.run import Instance
 from tailrace.workloads import generate
 
-from .cases import Case, draw, swapping
+from .cases import Case, draw, parking, swapping
 
 STEPS = 400
+CASES: dict[str, Callable[[str, int], Case]] = {"swap": swapping, "park": parking}
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -58,4 +59,4 @@ def elsewhere(*args: str, **environ: str) -> list[str]:
 if __name__ == "__main__":
     policy_names, start, end = sys.argv[1].split(","), int(sys.argv[2]), int(sys.argv[3])
     for policy_name in policy_names:
-        print(*digests(policy_name, start, end, swapping if sys.argv[4:] == ["swap"] else draw))
+        print(*digests(policy_name, start, end, CASES[sys.argv[4]] if sys.argv[4:] else draw))

@@ -9,6 +9,7 @@ import pytest
 from tailrace.config import EngineConfig, engine
 from tailrace.errors import UserError
 from tailrace.latency import Latency, PiecewiseParams, build
+from tailrace.policies.predicted import SWAP
 from tailrace.registry import POLICIES
 from tailrace.schedule.blocks import Blocks, Counted
 from tailrace.schedule.host import HostKV
@@ -55,6 +56,10 @@ def test_speed_and_size_of_host_memory() -> None:
         ({"host_kv_tokens": 15}, "give host_kv_tokens="),
         ({"host_kv_tokens": 1000}, "latency 'plain' does not say; give kv_bytes_per_token="),
         ({"host_kv_tokens": 1000, "prefix_cache": True}, "does not go with prefix_cache=true"),
+        (
+            {"host_kv_tokens": 1000, "prefix_cache": True, "swap_out": "when_needed"},
+            "swap_out=when_needed does not go with prefix_cache=true",
+        ),
         ({"host_kv_tokens": -1}, "host_kv_tokens=-1 must be a whole number of at least 0"),
         ({"swap_in_gb_per_s": 0}, "swap_in_gb_per_s=0 must be a number above 0"),
         ({"swap_out_gb_per_s": "fast"}, "swap_out_gb_per_s='fast' must be a number above 0"),
@@ -70,6 +75,18 @@ def test_a_policy_that_recomputes_needs_no_host_memory() -> None:
     sarathi = POLICIES.get("sarathi")
     rules, _ = settle(sarathi, None, config(evict="swap"), NO_BYTES)
     assert rules.evict == "recompute"
+    rules, _ = settle(sarathi, None, config(evict="swap", swap_out="when_needed"), NO_BYTES)
+    assert (rules.evict, rules.swap_out) == ("recompute", "at_once")
+
+
+def test_when_to_copy_out_is_said_of_who_swaps() -> None:
+    fcfs, trail = POLICIES.get("fcfs"), POLICIES.get("trail")
+    with pytest.raises(UserError, match=r"^rule swap_out=when_needed needs evict=swap$"):
+        settle(fcfs, None, config(swap_out="when_needed"), LLAMA)
+    assert trail.Params is not None
+    params = trail.Params()._replace(rule=SWAP)
+    rules, _ = settle(trail, params, config(swap_out="when_needed", host_kv_tokens=1000), LLAMA)
+    assert (rules.evict, rules.swap_out) == ("swap", "when_needed")
 
 
 def test_without_host_memory_a_result_says_nothing_of_it() -> None:

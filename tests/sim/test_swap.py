@@ -1,4 +1,4 @@
-"""Preemption by swap: times by hand, full host memory, aborts, invariants, and no work done twice."""
+"""Preemption by swap: times by hand, full host memory, KV left on the device, aborts, and no work done twice."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tailrace.sim.run import Instance
 from tailrace.table import DONE, WAITING
 from tailrace.workloads.workload import Workload
 
-from .cases import TICK, Case, swapping
+from .cases import TICK, Case, parking, swapping
 from .digest import digests, elsewhere
 from .test_invariants import walk
 
@@ -43,9 +43,9 @@ def instance(workload: Workload = TWO, name: str = "fcfs", **overrides: Any) -> 
     return Instance(workload, policy, policy.Params(), engine("vllm_v1", {**SETTINGS, **overrides}), LATENCY)
 
 
-def roomy(name: str, seed: int) -> Case:
+def roomy(name: str, seed: int, make: Callable[[str, int], Case] = swapping) -> Case:
     """A random case whose host memory is never full."""
-    case = swapping(name, seed)
+    case = make(name, seed)
     case.config = dataclasses.replace(case.config, host_kv_tokens=10_000)
     return case
 
@@ -68,6 +68,8 @@ def test_two_requests_by_hand() -> None:
     assert summary["swap"] == {
         "swapped": 1,
         "host_full": 0,
+        "parked": 0,
+        "kept": 0,
         "swapped_out_tokens": 32,
         "swapped_in_tokens": 32,
         "swapped_out_bytes": 32 * 125_000_000,
@@ -107,21 +109,78 @@ def test_a_prefill_goes_on_where_it_was_put_out() -> None:
     assert run.result().counters["swapped_out_tokens"] == 32
 
 
+def displacing(prompt: int, output: int, **overrides: Any) -> Instance:
+    """One place. A prompt of 60 tokens has 32 in two blocks when, at 8 ticks, a shorter one displaces it."""
+    workload = Workload.of([0.0, 5 * TICK], [60, prompt], [2, output], name="late", predicted_output_tokens=[2, output])
+    return instance(workload, "sjf", **{"token_budget": 16, "max_seqs": 1, "swap_out": "when_needed", **overrides})
+
+
+def copies(run: Instance) -> tuple[float, ...]:
+    swap = run.result().summary()["swap"]
+    return tuple(swap[name] for name in ("parked", "kept", "swapped", "swapped_out_tokens", "swapped_in_tokens"))
+
+
+def test_who_is_displaced_with_room_for_both_is_not_copied() -> None:
+    """The short takes a block of the other two, and two steps; the long goes on at 16 with 28 tokens in two steps."""
+    run = displacing(10, 2)
+    assert run.advance() == DRAINED
+    assert (run.result().requests.finish_s / TICK).tolist() == [28, 16]
+    assert copies(run) == (1, 1, 0, 0, 0)
+    assert run.result().summary()["swap"]["swap_s"] == 0
+    assert run.result().summary()["swap"]["most_host_kv_tokens"] == 32
+    again = displacing(10, 2, swap_out="at_once")
+    assert again.advance() == DRAINED
+    assert (again.result().requests.finish_s / TICK).tolist() == [28 + 4 + 8, 16 + 4]
+    assert copies(again) == (0, 0, 1, 32, 32)
+
+
+def test_kv_is_copied_out_in_the_step_that_needs_its_blocks() -> None:
+    """The short needs a third of four blocks for its last step, at 24: 4 ticks, and 8 to come back at 32."""
+    run = displacing(30, 4)
+    run.advance(steps=6)
+    assert copies(run) == (1, 0, 0, 0, 0)
+    run.advance(steps=1)
+    assert copies(run) == (1, 0, 1, 32, 0)
+    assert run.advance() == DRAINED
+    assert (run.result().requests.finish_s / TICK).tolist() == [52, 32]
+    assert copies(run) == (1, 0, 1, 32, 32)
+    assert run.result().summary()["swap"]["swap_s"] == 12 * TICK
+
+
+def test_who_is_preempted_for_its_blocks_is_copied_as_at_once() -> None:
+    run = instance(swap_out="when_needed")
+    assert run.advance() == DRAINED
+    assert (run.result().requests.finish_s / TICK).tolist() == [44, 80]
+    assert copies(run) == (1, 0, 1, 32, 32)
+
+
+def test_who_is_aborted_while_its_kv_is_on_the_device_leaves_nothing_behind() -> None:
+    run = displacing(30, 4)
+    run.advance(steps=4)
+    assert run.abort(0)
+    invariants.check(run)
+    assert run.advance() == DRAINED
+    assert run.result().requests.finish_s[1] == 28 * TICK
+    assert copies(run) == (1, 0, 0, 0, 0)
+
+
+@pytest.mark.parametrize("make", [swapping, parking])
 @pytest.mark.parametrize("name", ["fcfs", "srpt", "qba", "sink"])
-def test_invariants_hold_and_planning_is_pure(name: str) -> None:
+def test_invariants_hold_and_planning_is_pure(name: str, make: Callable[[str, int], Case]) -> None:
     moved = 0
     for seed in range(20, 30):
-        run = walk(swapping(name, seed), every=1 + seed % 2, pure=seed % 2 == 0)
+        run = walk(make(name, seed), every=1 + seed % 2, pure=seed % 2 == 0)
         moved += int(run.engine.blocks.lanes.blocks.sum())
     assert moved > 0
 
 
+@pytest.mark.parametrize("make", [swapping, parking])
 @pytest.mark.parametrize("name", ["fcfs", "srpt", "qba", "sink"])
-def test_with_room_on_the_host_nothing_is_computed_twice(name: str) -> None:
+def test_with_room_on_the_host_nothing_is_computed_twice(name: str, make: Callable[[str, int], Case]) -> None:
     """So every step gets further, and requests cannot preempt each other for ever."""
     swapped = 0
     for seed in range(100, 130):
-        run = roomy(name, seed).instance()
+        run = roomy(name, seed, make).instance()
         assert run.advance() == DRAINED
         table, done = run.buffers.table, run.records.out["reason"] == 1
         last = 1 if run.rules.prefill_emits else 0
@@ -145,12 +204,13 @@ def test_what_preempts_itself_for_ever_by_recompute_ends_by_swap() -> None:
     assert case.instance().advance(steps=2000) == DRAINED
 
 
+@pytest.mark.parametrize("make", [swapping, parking])
 @pytest.mark.parametrize("in_flight", [1, 2])
-def test_an_aborted_request_gives_everything_back(in_flight: int) -> None:
+def test_an_aborted_request_gives_everything_back(in_flight: int, make: Callable[..., Case]) -> None:
     """Whatever state it is in: not begun, running, swapped out in its prefill or while it decodes."""
     seen: set[tuple[int, bool]] = set()
     for seed in range(40):
-        run, aborted = swapping("sink", seed, (in_flight,)).instance(), 0
+        run, aborted = make("sink", seed, (in_flight,)).instance(), 0
         while run.advance(steps=3) == PAUSED and run.records.counters["steps"][0] < 2000:
             stored, table = np.asarray(run.engine.blocks.stored.blocks), run.buffers.table
             rows = np.flatnonzero(stored) if stored.any() else np.flatnonzero(np.isin(table["phase"], (1, 2, 3)))
@@ -165,6 +225,7 @@ def test_an_aborted_request_gives_everything_back(in_flight: int) -> None:
         assert (run.buffers.table["phase"] == DONE).all()
         host = run.engine.blocks.host
         assert host.free_blocks[0] == host.total_blocks[0]
+        assert (host.parked_rows[0], host.parked_blocks[0]) == (0, 0)
         assert run.buffers.core["free_blocks"][0] == run.buffers.core["total_blocks"][0]
         assert (run.records.out["preempted_s"] >= 0).all()
     assert {(-1, False), (-1, True), (WAITING, False)} <= seen
@@ -198,6 +259,10 @@ def _break(part: str, column: str, by: int) -> Callable[[Instance], None]:
         (invariants.host_blocks, _break("lanes", "blocks", -2)),
         (invariants.host_blocks, _break("lanes", "until_s", 1)),
         (invariants.host_blocks, _break("stored", "blocks", 1)),  # the first runs
+        (invariants.parked, _break("host", "parked", 1)),
+        (invariants.parked, _break("host", "parked_rows", 1)),
+        (invariants.parked, _break("host", "parked_blocks", 1)),
+        (invariants.parked, _break("stored", "place", 1)),
         (invariants.blocks, lambda run: run.buffers.table["kv_blocks"].__setitem__(1, 1)),
         (invariants.blocks, lambda run: run.buffers.table["computed_tokens"].__setitem__(1, 33)),
         (invariants.tokens, lambda run: run.buffers.table["computed_tokens"].__setitem__(1, 31)),
@@ -212,8 +277,29 @@ def test_the_invariants_see_host_memory(check: Callable[[Instance], None], chang
         check(run)
 
 
-def test_the_same_bytes_twice_and_without_the_compiler() -> None:
+@pytest.mark.parametrize(
+    "change",
+    [
+        _break("host", "parked_blocks", -1),
+        _break("host", "kept", 1),
+        _break("host", "swapped", 1),
+        _break("stored", "place", 1),
+        lambda run: run.buffers.core["free_blocks"].__setitem__(0, 1),  # the two that are parked are not there
+    ],
+)
+def test_the_invariants_see_what_is_parked(change: Callable[[Instance], None]) -> None:
+    run = displacing(30, 4)
+    run.advance(steps=4)
+    assert run.engine.blocks.host.parked_rows[0] == 1
+    invariants.check(run)
+    change(run)
+    with pytest.raises(AssertionError):
+        invariants.parked(run)
+
+
+@pytest.mark.parametrize(("make", "said"), [(swapping, "swap"), (parking, "park")])
+def test_the_same_bytes_twice_and_without_the_compiler(make: Callable[[str, int], Case], said: str) -> None:
     names = ("qba", "sink")
-    found = [line for name in names for line in digests(name, 0, 4, swapping)]
-    assert found == [line for name in names for line in digests(name, 0, 4, swapping)]
-    assert found == elsewhere(",".join(names), "0", "4", "swap", NUMBA_DISABLE_JIT="1")
+    found = [line for name in names for line in digests(name, 0, 4, make)]
+    assert found == [line for name in names for line in digests(name, 0, 4, make)]
+    assert found == elsewhere(",".join(names), "0", "4", said, NUMBA_DISABLE_JIT="1")

@@ -4,6 +4,8 @@ A row's KV is on the device or in host memory, never in parts. While it is in ho
 its ``computed_tokens`` and holds no device block; to resume it takes device blocks for all of
 them and for its next tokens. If host memory is full the row is recomputed instead.
 
+When it is copied out is the rule ``swap_out``: as it is preempted, or once its device blocks are needed (`parked`).
+
 Engines without the rule are compiled without any of this: `where` asks for the trait ``host``.
 """
 
@@ -13,9 +15,11 @@ from typing import Any, NamedTuple
 
 from .. import _jit
 from .._jit import kernel, where
+from ..rules import WHEN_NEEDED
 from ..table import DECODE, F8, I8, PREFILL, WAITING, Columns, allocate
 from .kv import blocks_for, free_row
-from .transfer import IN, OUT, CopyLane, ask, lanes_wait_s
+from .parked import copy_out, is_parked, park, unpark
+from .transfer import IN, CopyLane, ask, lanes_wait_s
 
 __all__ = ["HostKV", "HostTotals", "Stored", "build_host", "decoding", "resume", "yield_kv"]
 
@@ -26,9 +30,17 @@ class HostTotals(Columns):
     total_blocks: I8
     free_blocks: I8
     most_blocks: I8
-    """Most in use at once."""
+    """Most in use at once, reserved for parked rows or holding KV."""
     swapped: I8
-    """Preemptions that took KV to host memory."""
+    """Preemptions that took KV to host memory, at once or later."""
+    parked: I8
+    """Preemptions that left KV on the device at first."""
+    kept: I8
+    """Of those, the ones whose row found it there when it resumed."""
+    parked_rows: I8
+    """Rows parked now."""
+    parked_blocks: I8
+    """Device blocks with their KV, which count as free; as many host blocks are reserved."""
     full: I8
     """Preemptions that found it full: the row is recomputed."""
     wait_s: F8
@@ -39,7 +51,11 @@ class Stored(Columns):
     """One row of the table."""
 
     blocks: I8
-    """Host blocks held."""
+    """Host blocks held: with its KV, or reserved for it while it is parked."""
+    place: I8
+    """1 + its index in ``parked``; 0 if it is not parked."""
+    parked: I8
+    """The list of parked rows, in no order: the first ``HostTotals.parked_rows`` entries."""
 
 
 class HostKV(NamedTuple):
@@ -64,7 +80,8 @@ def build_host(rows: int, host_blocks: int, out_block_s: float, in_block_s: floa
 
 @kernel
 def _drop(b: Any, row: int) -> None:
-    """The row's host blocks, if it holds any, become free."""
+    """The row's host blocks, if it holds any, become free, and so do its device blocks if it is parked."""
+    unpark(b, row)
     b.host.free_blocks[0] += b.stored.blocks[row]
     b.stored.blocks[row] = 0
 
@@ -97,20 +114,22 @@ def decoding(e: Any, row: int) -> bool:
 
 @where("host", otherwise=free_row, of="blocks")
 def yield_kv(e: Any, row: int) -> None:
-    """A running row gives up its device blocks: its KV goes to host memory, or is lost."""
+    """A running row gives up its device blocks: its KV goes to host memory, now or when they are needed, or is lost."""
     table, b = e.table, e.blocks
     blocks = blocks_for(e, table.computed_tokens[row])
     if blocks > b.host.free_blocks[0]:
         b.host.full[0] += 1
         free_row(e, row)
         return
-    b.host.swapped[0] += 1
     b.host.free_blocks[0] -= blocks
     b.stored.blocks[row] = blocks
     used = b.host.total_blocks[0] - b.host.free_blocks[0]
     if used > b.host.most_blocks[0]:
         b.host.most_blocks[0] = used
-    ask(b.lanes, OUT, blocks, table.computed_tokens[row])
+    if e.core.swap_out[0] == WHEN_NEEDED:
+        park(b, row)
+    else:
+        copy_out(e, row)
     e.core.free_blocks[0] += table.kv_blocks[row]
     table.kv_blocks[row] = 0
 
@@ -125,12 +144,15 @@ def _start_afresh(e: Any, row: int) -> None:
 
 @where("host", otherwise=_start_afresh, of="blocks")
 def resume(e: Any, row: int) -> None:
-    """A waiting row starts: from its first token, or where it was when its KV went to host memory."""
+    """A waiting row starts: from its first token, or where it was when it was preempted with its KV kept."""
     b = e.blocks
     if b.stored.blocks[row] == 0:
         _start_afresh(e, row)
         return
-    ask(b.lanes, IN, b.stored.blocks[row], e.table.computed_tokens[row])
+    if is_parked(b, row):
+        b.host.kept[0] += 1
+    else:
+        ask(b.lanes, IN, b.stored.blocks[row], e.table.computed_tokens[row])
     decodes = decoding(e, row)
     _drop(b, row)
     e.table.phase[row] = DECODE if decodes else PREFILL

@@ -16,6 +16,7 @@ from ..rules import ORDER_ALL
 from ..schedule.engine import EVICTED, LAST, NONE, PART, STEADY
 from ..schedule.kv import blocks_free, free_row, name_blocks
 from ..schedule.moves import requeue, start, suspend
+from ..schedule.parked import reclaim
 from ..schedule.transfer import with_copies
 from ..schedule.waiting import discard
 from ..table import DECODE, DONE, PREFILL, WAITING
@@ -33,6 +34,7 @@ def commit(e: Any, r: Any, slot: int, now: float, begins_s: float) -> float:
     _leave(e, r, now, begins_s)
     _enter(e, r, now, begins_s)
     shape = _compute(e, r, slot)
+    reclaim(e, now)
     core, counters = e.core, r.counters
     used = core.total_blocks[0] - core.free_blocks[0]
     if used > counters.most_blocks[0]:

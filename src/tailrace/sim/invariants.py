@@ -20,13 +20,13 @@ from ..table import DECODE, DONE, FREE, PREFILL, WAITING
 from .run import Instance
 
 __all__ = ["blocks", "budgets", "causality", "check", "clock_moves_on", "heaps", "host_blocks", "keys_are_fresh"]
-__all__ += ["kv_limit", "marks", "plan_is_pure", "requests", "tokens", "total_order"]
+__all__ += ["kv_limit", "marks", "parked", "plan_is_pure", "requests", "tokens", "total_order"]
 
 
 def check(run: Instance) -> None:
     """Every check that reads one moment of ``run``."""
-    checks = (blocks, host_blocks, kv_limit, requests, heaps, keys_are_fresh, tokens, budgets, marks, causality)
-    for holds in (*checks, total_order):
+    checks = (blocks, host_blocks, parked, kv_limit, requests, heaps, keys_are_fresh, tokens, budgets, marks)
+    for holds in (*checks, causality, total_order):
         holds(run)
 
 
@@ -75,7 +75,7 @@ def _stored(run: Instance) -> np.ndarray[Any, Any]:
 
 
 def host_blocks(run: Instance) -> None:
-    """Free and held host blocks add up, only the waiting hold any, and copies account for them."""
+    """Free and held host blocks add up, only the waiting hold any, and copies account for all but the parked."""
     if run.rules.evict != "swap":
         return
     host, lanes, stored, core = run.engine.blocks.host, run.engine.blocks.lanes, _stored(run), run.buffers.core
@@ -87,10 +87,31 @@ def host_blocks(run: Instance) -> None:
     assert (stored >= 0).all(), f"rows {np.flatnonzero(stored < 0)} hold fewer host blocks than none"
     assert (run.buffers.table["phase"][holders] == WAITING).all(), f"not all of rows {holders} wait"
     out, back = int(lanes.blocks[OUT]), int(lanes.blocks[IN])
-    assert out - back >= stored.sum(), f"{out} blocks went out and {back} came back, {stored.sum()} are there"
+    there = int(stored.sum() - host.parked_blocks[0])
+    assert out - back >= there, f"{out} blocks went out and {back} came back, {there} are there"
     ends = float(run.engine.slots.end_s.max()) if core["in_flight"][0] else float(core["clock_s"][0])
     assert (lanes.asked == 0).all(), f"copies that no step began: {lanes.asked}"
     assert (lanes.until_s <= ends).all(), f"copies until {lanes.until_s} outlast the steps, until {ends}"
+
+
+def parked(run: Instance) -> None:
+    """Parked rows wait with host memory reserved, their device blocks are free, and the list of them is whole."""
+    if run.rules.evict != "swap":
+        return
+    host, place, blocks_ = run.engine.blocks.host, np.asarray(run.engine.blocks.stored.place), _stored(run)
+    count, total = int(host.parked_rows[0]), int(host.parked_blocks[0])
+    listed, rows = run.engine.blocks.stored.parked[:count].tolist(), np.flatnonzero(place)
+    assert sorted(listed) == rows.tolist(), f"rows {rows} are parked, the list says {listed}"
+    assert [int(place[row]) for row in listed] == list(range(1, count + 1)), f"parked {listed}, at places {place}"
+    assert (blocks_[rows] > 0).all(), f"not all of rows {rows} have host memory"
+    assert total == blocks_[rows].sum(), f"rows {rows} are parked with {blocks_[rows]} blocks, not {total}"
+    assert total <= max(0, _scalar(run, "free_blocks")), f"{total} parked of {_scalar(run, 'free_blocks')} free blocks"
+    told, back = int(host.parked[0]), int(host.kept[0])
+    if run.rules.swap_out == "at_once":
+        assert told == 0, f"{told} were parked"
+        return
+    out = int(host.swapped[0])
+    assert told >= out + back + count, f"{told} were parked, {out} copied out, {back} came back and {count} are"
 
 
 def kv_limit(run: Instance) -> None:

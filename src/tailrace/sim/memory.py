@@ -72,6 +72,8 @@ def swap_counts(held: Any) -> dict[str, float]:
     return {
         "swapped": int(host.swapped[0]),
         "host_full": int(host.full[0]),
+        "parked": int(host.parked[0]),
+        "kept": int(host.kept[0]),
         "swapped_out_tokens": int(lanes.tokens[OUT]),
         "swapped_in_tokens": int(lanes.tokens[IN]),
         "swapped_out_blocks": int(lanes.blocks[OUT]),
@@ -86,7 +88,7 @@ def swap_summary(counters: Mapping[str, float], engine: Mapping[str, Any], block
     if "swapped" not in counters:
         return {}
     size = engine["kv_bytes_per_token"] * block_tokens
-    plain = ("swapped", "host_full", "swapped_out_tokens", "swapped_in_tokens")
+    plain = ("swapped", "host_full", "parked", "kept", "swapped_out_tokens", "swapped_in_tokens")
     return {
         "swap": {
             **{name: int(counters[name]) for name in plain},
