@@ -39,6 +39,8 @@ class Req:
     blocks: int = 0
     host: int = 0
     """Blocks in host memory: it waits, and goes on where it was."""
+    parked: bool = False
+    """These are only reserved: its KV is still on the device."""
     lost: float = 0.0
     """Seconds that preemptions cost it."""
     lost_at: float = 0.0

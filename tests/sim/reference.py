@@ -25,6 +25,7 @@ class Reference:
         self.running: list[Req] = []
         self.under_way: list[Step] = []
         self.clock = 0.0
+        self.parked = self.kept = 0
 
     def blocks_for(self, tokens: int) -> int:
         return math.ceil(tokens / self.rules.block_tokens)
@@ -73,36 +74,49 @@ class Reference:
         begins = self.under_way[-1].ends if self.under_way else self.clock
         out = [self.put_out(r, begins) for r in step.evicted]
         back = [self.take_in(r, begins, step.tiers[r]) for r in step.admitted]
-        copies = max(sum(out) * self.machine.out_s, sum(back) * self.machine.in_s)
-        step.ends = begins + copies + self.machine.step_s(step.work)
+        seconds = self.machine.step_s(step.work)
         for w in step.work:
             self.compute(w)
+        out += self.clear()
+        step.ends = begins + max(sum(out) * self.machine.out_s, sum(back) * self.machine.in_s) + seconds
         self.under_way.append(step)
 
     def put_out(self, r: Req, begins: float) -> int:
         """A request loses its place; returns the blocks copied to host memory."""
         need, used = self.blocks_for(r.computed), sum(other.host for other in self.waiting)
         if self.rules.evict == "swap" and used + need <= self.machine.host_tokens // self.rules.block_tokens:
-            r.host = need
+            r.host, r.parked = need, self.rules.swap_out == "when_needed"
+            self.parked += r.parked
         else:
             r.decoding, r.computed = False, 0
         r.where, r.blocks, r.lost_at = "waiting", 0, begins
         r.preemptions, r.since = r.preemptions + 1, self.clock
         self.waiting.append(r)
         self.policy.on_preempt(r)
-        return r.host
+        return 0 if r.parked else r.host
+
+    def clear(self) -> list[int]:
+        """Who waits with KV on the device gives way to what runs, the worst ranked first; the blocks copied out."""
+        here = [r for r in self.waiting if r.parked]
+        here.sort(key=lambda r: (*self.policy.key(r, self.clock), r.arrival, r.row))
+        out = []
+        while here and sum(r.host for r in here) + sum(r.blocks for r in self.running) > self.total:
+            here[-1].parked = False
+            out.append(here.pop().host)
+        return out
 
     def take_in(self, r: Req, begins: float, tier: int) -> int:
         """A request starts or goes on; returns the blocks copied back."""
-        copied, first = r.host, r.started is None
+        swapped, copied, first = r.host > 0, 0 if r.parked else r.host, r.started is None
+        self.kept += r.parked
         self.waiting.remove(r)
         self.running.append(r)
-        r.where, r.host = "running", 0
+        r.where, r.host, r.parked = "running", 0, False
         if first:
             r.started = begins
         else:
             r.lost += begins - r.lost_at
-        if not copied:
+        if not swapped:
             r.target = r.known
         self.policy.on_admit(r, first, tier, self.clock)
         return copied
@@ -142,5 +156,5 @@ class Reference:
         (self.waiting if r.where == "waiting" else self.running).remove(r)
         if r.where == "waiting" and r.preemptions:
             r.lost += max(0.0, self.clock - r.lost_at)
-        r.where, r.reason, r.blocks, r.host, r.computed = "done", reason, 0, 0, 0
+        r.where, r.reason, r.blocks, r.host, r.parked, r.computed = "done", reason, 0, 0, False, 0
         self.policy.on_remove(r, reason)

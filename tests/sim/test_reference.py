@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from tailrace.sim.instance import DRAINED, STUCK
 from tailrace.sim.run import Instance
 
-from .cases import NAMES, TICK, Case, draw, swapping
+from .cases import NAMES, TICK, Case, draw, parking, swapping
 from .planner import Step
 from .sink import SinkOracle
 
@@ -30,6 +31,12 @@ def latest(run: Instance) -> tuple[list[tuple[int, int, int]], list[int], list[i
 def expected(step: Step) -> tuple[list[tuple[int, int, int]], list[int], list[int]]:
     work = [(w.req.row, w.tokens, w.blocks) for w in step.work]
     return work, [r.row for r in step.evicted], [r.row for r in step.admitted]
+
+
+def away(run: Instance) -> dict[int, tuple[int, bool]]:
+    """Host blocks of the waiting that hold any, and whether they are only reserved."""
+    stored = run.engine.blocks.stored
+    return {int(row): (int(stored.blocks[row]), bool(stored.place[row])) for row in np.flatnonzero(stored.blocks)}
 
 
 PATIENCE = 300
@@ -55,10 +62,15 @@ def compare(case: Case) -> Instance:
         running = run.engine.seats.run[: int(run.engine.core.running[0])]
         assert [int(row) for row in running] == [r.row for r in ref.running], where
         assert (run.engine.plan.pressure[0], run.engine.plan.escapes[0]) == (step.pressure, step.escapes), where
+        if run.rules.evict == "swap":
+            assert away(run) == {r.row: (r.host, r.parked) for r in ref.waiting if r.host}, where
         number, since = number + 1, since + 1
         if (total := sum(r.attained + r.delivered for r in requests)) > attained:
             attained, since = total, 0
     _outcomes(case, run, requests)
+    if run.rules.evict == "swap":
+        host = run.engine.blocks.host
+        assert (host.parked[0], host.kept[0]) == (ref.parked, ref.kept), case.label
     return run
 
 
@@ -104,14 +116,24 @@ SWAPPING = (
 """Policies that leave ``evict`` to the engine, and trail by swap."""
 
 
+def hosts(make: Callable[[str, int], Case], name: str, first: int, many: int) -> list[Any]:
+    """Host memory after ``many`` cases of ``name``, as in the reference; after six times as many of the sink."""
+    seeds = range(first, first + (6 * many if name == "sink" else many))
+    return [compare(make(name, seed)).engine.blocks.host for seed in seeds]
+
+
 @pytest.mark.parametrize("name", SWAPPING)
 def test_swapping_is_as_in_the_reference(name: str) -> None:
-    swapped = full = 0
-    for seed in range(3000, 3120 if name == "sink" else 3020):
-        host = compare(swapping(name, seed)).engine.blocks.host
-        swapped, full = swapped + int(host.swapped[0]), full + int(host.full[0])
-    assert swapped > 10
-    assert full > 0
+    found = hosts(swapping, name, 3000, 20)
+    assert sum(host.swapped[0] for host in found) > 10
+    assert sum(host.full[0] for host in found) > 0
+
+
+@pytest.mark.parametrize("name", SWAPPING)
+def test_swapping_when_room_is_needed_is_as_in_the_reference(name: str) -> None:
+    found = hosts(parking, name, 4000, 30)
+    assert sum(host.swapped[0] for host in found) > 10
+    assert sum(host.kept[0] for host in found) > 0
 
 
 @pytest.mark.slow
