@@ -88,6 +88,8 @@ class Panel:
     ticks: Mapping[float, str] = field(default_factory=dict)
     """Places of the x axis and what they are called; numbers by default."""
     log_x: bool = False
+    bands: bool = True
+    """Whether intervals are drawn; of many curves they would hide one another."""
 
     @property
     def drawn(self) -> bool:
@@ -100,17 +102,19 @@ def draw(panels: Sequence[Panel], columns: int = 3, share_rows: bool = False, ac
     columns = min(columns, len(panels))
     rows = -(-len(panels) // columns)
     block = TITLE + ROW + BOTTOM
-    canvas = Canvas(across, KEY + rows * block)
+    key = _placed(panels, across)
+    head = KEY * (1 + max((line for line, *_ in key), default=0))
+    canvas = Canvas(across, head + rows * block)
     width = (across - LEFT - RIGHT - (columns - 1) * GAP) / columns
     for i, panel in enumerate(panels):
         row, column = divmod(i, columns)
-        left, top = LEFT + column * (width + GAP), KEY + row * block + TITLE
+        left, top = LEFT + column * (width + GAP), head + row * block + TITLE
         axes = canvas.axes(left, top, left + width, top + ROW)
         letter = f"({chr(ord('a') + i)}) " if len(panels) > 1 else ""
         axes.set_title(letter + panel.title, loc="left", fontsize=11.5, pad=8)
         group = panels[row * columns : (row + 1) * columns] if share_rows else [panel]
         _panel(axes, panel, group)
-    _key(canvas, panels)
+    _key(canvas, key, head)
     return canvas
 
 
@@ -122,7 +126,7 @@ def _panel(axes: Any, panel: Panel, group: Sequence[Panel]) -> None:
             axes.axhline(level.value.measured, color=level.style.color, **LEVEL)
     log = _scale(axes, group)
     for line in sorted(panel.lines, key=lambda line: line.style.width):
-        _curve(axes, line, log)
+        _curve(axes, line, log, panel.bands)
     axes.set_xlabel(panel.xlabel)
     axes.set_ylabel(panel.ylabel)
     xs = [x for line in panel.lines for x in line.points]
@@ -137,9 +141,10 @@ def _panel(axes: Any, panel: Panel, group: Sequence[Panel]) -> None:
     _void(axes, panel)
 
 
-def _curve(axes: Any, line: Line, log: bool) -> None:
+def _curve(axes: Any, line: Line, log: bool, bands: bool) -> None:
     points = {x: v for x, v in line.points.items() if v.measured is not None}
-    _band(axes, line, log)
+    if bands:
+        _band(axes, line, log)
     look = dataclasses.replace(line.style, width=min(line.style.width, WIDEST), dashed=line.formula).drawn()
     axes.plot(list(points), [v.measured for v in points.values()], **{**look, "markersize": look["markersize"] - 0.8})
     printed = {x: v.paper for x, v in line.points.items() if v.paper is not None}
@@ -167,7 +172,7 @@ def _scale(axes: Any, group: Sequence[Panel]) -> bool:
     if min(known) > 0 and max(known) / min(known) >= LOG_FROM:
         log_axis(axes.yaxis, known, FLOOR_S)
         return True
-    ends = [v.ci[1] for v in values if v.ci is not None]
+    ends = [v.ci[1] for v in values if v.ci is not None and all(p.bands for p in group)]
     # The interval of two or three seeds may be far wider than anything else.
     top = min(max([*known, *ends]), WIDE_BAND * max(known))
     axes.set_ylim(0, 1.06 * top or 1.0)
@@ -199,20 +204,32 @@ def _void(axes: Any, panel: Panel) -> None:
     )
 
 
-def _key(canvas: Canvas, panels: Sequence[Panel]) -> None:
-    """What each colour and mark is, in one row at the top."""
-    axes = canvas.axes(0, 0, canvas.width, KEY)
+def _placed(panels: Sequence[Panel], across: float) -> list[tuple[int, float, str, Mapping[str, Any]]]:
+    """``(line, pixels from the left, name, look)`` of the key's entries, in as many lines as they need."""
+    out = []
+    line, x = 0, LEFT
+    for label, look in _entries(panels):
+        width = 30 + NARROW * len(label) + 26
+        if x > LEFT and x + width > across:
+            line, x = line + 1, LEFT
+        out.append((line, x, label, look))
+        x += width
+    return out
+
+
+def _key(canvas: Canvas, entries: Sequence[tuple[int, float, str, Mapping[str, Any]]], height: float) -> None:
+    """What each colour and mark is, at the top."""
+    axes = canvas.axes(0, 0, canvas.width, height)
     axes.set_axis_off()
     axes.set_xlim(0, canvas.width)
-    axes.set_ylim(KEY, 0)
-    x = LEFT
-    for label, look in _entries(panels):
+    axes.set_ylim(height, 0)
+    for line, x, label, look in entries:
+        y = KEY * (line + 0.5)
         if look is BAND:
-            axes.fill_between([x, x + 24], KEY / 2 - 6, KEY / 2 + 6, **look)
+            axes.fill_between([x, x + 24], y - 6, y + 6, **look)
         else:
-            axes.plot([x, x + 12, x + 24], [KEY / 2] * 3, markevery=[1], **look)
-        axes.text(x + 30, KEY / 2, label, va="center_baseline")
-        x += 30 + NARROW * len(label) + 26
+            axes.plot([x, x + 12, x + 24], [y] * 3, markevery=[1], **look)
+        axes.text(x + 30, y, label, va="center_baseline")
 
 
 def _entries(panels: Sequence[Panel]) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -230,7 +247,7 @@ def _entries(panels: Sequence[Panel]) -> Iterator[tuple[str, Mapping[str, Any]]]
         yield "at its defaults", {"color": INK, **LEVEL}
     if any(line.formula for line in lines):
         yield "formula", {"color": INK, "linewidth": 1.6, "linestyle": (0, (5, 2))}
-    if any(v.ci is not None for v in values):
+    if any(v.ci is not None for panel in panels if panel.bands for line in panel.lines for v in line.points.values()):
         yield "95 % interval", BAND
     if any(v.paper is not None for v in values):
         yield "printed in the paper", {"color": MUTED, "linewidth": 0, **DIAMOND}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -91,7 +92,7 @@ def _percentiles(study: Study) -> Figure | None:
             curve = {x: v for x, v in found.items() if v is not None and v.measured}
             if curve:
                 lines.append(Line(label(policy), style(policy), curve))
-        panels.append(Panel(name, "percentile", "seconds", lines, ticks=ticks))
+        panels.append(Panel(name, "percentile", "seconds", lines, ticks=ticks, bands=False))
     return _drawn(
         "percentiles", "Times by percentile", panels, f"{places[0]['model']}, reasoning, ρ = 0.99; {_seeds(study)}"
     )
@@ -130,7 +131,7 @@ def _slo(study: Study) -> Figure | None:
                     if value is not None and value.measured:
                         curve[value.measured] = Value(100 * q)
                 if curve:
-                    lines.append(Line(label(policy), style(policy), curve))
+                    lines.append(Line(label(policy), dataclasses.replace(style(policy), marker=""), curve))
             panels.append(Panel(f"{TIMES[of]}, {at['mix']}", "SLO (s)", "attainment (%)", lines, log_x=True))
     return _drawn("slo", "Attainment over the SLO", panels, f"ρ = 0.97; mean quantiles; {_seeds(study)}", 2)
 

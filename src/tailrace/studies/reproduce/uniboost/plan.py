@@ -35,6 +35,8 @@ EXPERIMENTS: Final = (
     *("gamma", "staircase", "memory", "sensitivity", "tails", "noise", "capabilities"),
 )
 RHO: Final = 0.97
+LONGER: Final = 4
+"""Runs of short requests have so many times more."""
 NEAR_RHO: Final = 0.99
 BURST_CV: Final = 3.5
 TIGHT_KV: Final = 150_000
@@ -235,7 +237,7 @@ def _starvation(scope: Scope, capacities: Capacities) -> list[Cell]:
     rate = capacities.rate(STARVED, NEAR_RHO)
     names = ("sarathi", "sjf", "las", *RULES, "uniboost_low", "uniboost_high")
     return [
-        Cell("starvation", name, {}, point(STARVED, policy, rate, scope.requests), STARVATION)
+        Cell("starvation", name, {}, point(STARVED, policy, rate, LONGER * scope.requests), STARVATION)
         for name, policy in named(scope, names).items()
     ]
 
@@ -245,7 +247,7 @@ def spiky(policy: str, scope: Scope, capacities: Capacities) -> Point:
     rate = capacities.rate(SPIKY, SPIKY_RHO)
     gap_s = SPIKE_REQUESTS / (rate / 2)  # what a spike of a second brings, at half of the rate
     values = {"base_rps": float(f"{rate / 2:.4g}"), "spike_rps": 50, "spike_s": 1.0, "gap_s": float(f"{gap_s:.4g}")}
-    text = spec.write("spikes", {**values, "requests": 4 * scope.requests, "lengths": SPIKY.drawn})
+    text = spec.write("spikes", {**values, "requests": LONGER * scope.requests, "lengths": SPIKY.drawn})
     return Point(Generated(text), policy, engine(SPIKY), SPIKY.latency, "oracle", SKIPPED, "tails")
 
 

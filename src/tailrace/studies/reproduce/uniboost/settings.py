@@ -11,7 +11,7 @@ from ..points import Point, column, sample
 from ..traffic import Generated
 
 __all__ = ["GAMMA_HIGH", "GAMMA_LOW", "HEAVY", "MIXES", "POLICIES", "RULES", "SYSTEMS", "Capacities", "Setting"]
-__all__ += ["SKIPPED", "engine", "point", "reference"]
+__all__ += ["SKIPPED", "engine", "point", "reference", "uniboost"]
 
 SYSTEMS: Final[Mapping[str, str]] = {
     "llama-3-8b": "llama-3-8b-a100-derived",
@@ -50,13 +50,9 @@ RULES: Final[Mapping[str, str]] = {
 """TRAIL+, SRPT with perfect predictions, under the three engine rules that the article leaves open."""
 
 
-def _uniboost(gamma_max: float, **more: Any) -> str:
-    return spec.write("uniboost", {"gamma_per_s": min(0.005, gamma_max), "gamma_max_per_s": gamma_max, **more})
-
-
 def uniboost(gamma_max: float, **more: Any) -> str:
     """UniBoost's policy text with a γ_max."""
-    return _uniboost(gamma_max, **more)
+    return spec.write("uniboost", {"gamma_per_s": min(0.005, gamma_max), "gamma_max_per_s": gamma_max, **more})
 
 
 POLICIES: Final[Mapping[str, str]] = {
@@ -70,8 +66,8 @@ POLICIES: Final[Mapping[str, str]] = {
     "dist_boost": f"dist_boost:gamma_per_s={GAMMA_LOW}",
     "uniboost_base": f"uniboost_base:gamma_per_s={GAMMA_LOW}",
     "memguard": f"memguard:gamma_per_s={GAMMA_LOW}",
-    "uniboost_low": _uniboost(GAMMA_LOW),
-    "uniboost_high": _uniboost(GAMMA_HIGH),
+    "uniboost_low": uniboost(GAMMA_LOW),
+    "uniboost_high": uniboost(GAMMA_HIGH),
 }
 """Name in the study → policy."""
 

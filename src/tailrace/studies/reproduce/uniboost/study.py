@@ -8,7 +8,7 @@ from typing import Any
 
 from .... import __version__
 from ..cells import Cell
-from ..points import Point, sample
+from ..points import Point, Samples, sample
 from . import toys
 from .capability import capabilities
 from .claims import CLAIMS, View
@@ -16,9 +16,9 @@ from .curves import path
 from .plan import EXPERIMENTS, RHO, Scope, cells, settings, spiky
 from .published import SOURCE, TITLE
 from .rows import rows
-from .settings import GAMMA_HIGH, GAMMA_LOW, POLICIES, SEQS, SKIPPED, Capacities, Setting, engine, reference
+from .settings import GAMMA_HIGH, GAMMA_LOW, POLICIES, SEQS, SKIPPED, Capacities, Setting, engine, reference, uniboost
 
-__all__ = ["Planned", "Study", "prepare", "run"]
+__all__ = ["Planned", "Study", "assemble", "prepare", "run"]
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,13 @@ def prepare(study: Study) -> Planned:
 
 def run(planned: Planned, done: Callable[[int], None] = lambda runs: None) -> dict[str, Any]:
     """Run what is planned. ``done`` is called with the number of runs that have come to be known."""
+    study = planned.study
+    return assemble(planned, sample(planned.points, study.scope.seeds, study.workers, study.cache, done))
+
+
+def assemble(planned: Planned, samples: Samples) -> dict[str, Any]:
+    """The document, from the runs' numbers."""
     study, scope, found, capacities = planned.study, planned.study.scope, planned.cells, planned.capacities
-    samples = sample(planned.points, scope.seeds, study.workers, study.cache, done)
     view = View(found, samples)
     found_toys = toys.numbers(study.workers) if "toys" in scope.only else ()
     view.toys = {(schedule, policy, metric): steps for schedule, policy, metric, steps in found_toys}
@@ -95,7 +100,7 @@ def _settings(scope: Scope) -> dict[str, Any]:
 
 def _paths(scope: Scope, capacities: Capacities) -> list[dict[str, Any]]:
     """γ under spikes (§5.4): one run, γ free."""
-    return [path(spiky(POLICIES["uniboost_high"], scope, capacities))]
+    return [path(spiky(uniboost(1.0), scope, capacities))]
 
 
 def _not_run(scope: Scope) -> dict[str, str]:
