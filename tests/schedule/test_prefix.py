@@ -14,71 +14,10 @@ from tailrace.schedule import blocks, prefix
 from tailrace.schedule.blocks import Blocks, counted, find
 from tailrace.schedule.prefix import build_blocks
 
+from .slow_cache import SlowCache, queue
+
 BLOCK = 4
 """Tokens."""
-
-
-class Slow:
-    """The cache in plain Python: lists and dictionaries, nothing clever."""
-
-    def __init__(self, usable: int, names: list[list[int]]) -> None:
-        self.names = names
-        self.queue = list(range(1, usable + 1))
-        self.users = dict.fromkeys(self.queue, 0)
-        self.found: dict[Any, list[int]] = {}
-        self.named: dict[int, Any] = {}
-        self.held: dict[int, list[int]] = {}
-        self.sealed: dict[int, int] = {}
-
-    def name(self, row: int, i: int) -> Any:
-        return self.names[row][i] if i < len(self.names[row]) else (row, i)
-
-    def hits(self, row: int, known: int) -> int:
-        count = 0
-        while (count + 1) * BLOCK < known and self.name(row, count) in self.found:
-            count += 1
-        return count
-
-    def idle_among(self, row: int, count: int) -> int:
-        return sum(self.found[self.name(row, i)][0] in self.queue for i in range(count))
-
-    def start(self, row: int, hit: int, fresh: int) -> None:
-        self.held[row] = [self.found[self.name(row, i)][0] for i in range(hit)]
-        self.sealed[row] = hit
-        for block in self.held[row]:
-            if self.users[block] == 0:
-                self.queue.remove(block)
-            self.users[block] += 1
-        self.grow(row, fresh)
-
-    def grow(self, row: int, fresh: int) -> None:
-        for _ in range(fresh):
-            block = self.queue.pop(0)
-            if block in self.named:
-                name = self.named.pop(block)
-                self.found[name].remove(block)
-                if not self.found[name]:
-                    del self.found[name]
-            self.users[block] = 1
-            self.held[row].append(block)
-
-    def seal(self, row: int, tokens: int) -> None:
-        for i in range(self.sealed[row], tokens // BLOCK):
-            block, name = self.held[row][i], self.name(row, i)
-            self.named[block] = name
-            self.found.setdefault(name, []).append(block)
-            self.sealed[row] = i + 1
-
-    def release(self, row: int) -> None:
-        gone = []
-        for block in reversed(self.held.pop(row, [])):
-            self.users[block] -= 1
-            if self.users[block] == 0:
-                gone.append(block)
-        self.queue = [b for b in gone if b not in self.named] + self.queue + [b for b in gone if b in self.named]
-
-    def releasable(self, row: int) -> int:
-        return sum(self.users[block] == 1 for block in self.held.get(row, []))
 
 
 HITS, IDLE, START, GROW, SEAL, RELEASE, RELEASABLE, FREE, HELD, SNAPSHOT, RESTORE = range(11)
@@ -135,14 +74,6 @@ def family(rng: random.Random, rows: int, longest: int) -> Names:
     return Names(lists, np.array([x for names in lists for x in names], dtype=np.int64), offsets)
 
 
-def queue(b: Blocks) -> list[int]:
-    following, blocks, at = b.nodes.next.tolist(), [], int(b.nodes.next[0])
-    while at != 0:
-        blocks.append(at)
-        at = following[at]
-    return blocks
-
-
 def rings(b: Blocks) -> dict[int, list[int]]:
     """Blocks by name, the oldest first, read from the table."""
     names, younger, older = (column.tolist() for column in (b.nodes.name, b.nodes.younger, b.nodes.older))
@@ -162,7 +93,7 @@ def held(b: Blocks, row: int) -> list[int]:
     return b.held[seat, : b.holds.count[seat]].tolist() if seat >= 0 else []
 
 
-def check(b: Blocks, slow: Slow) -> None:
+def check(b: Blocks, slow: SlowCache) -> None:
     """Everything is as in the slow model, and nothing is lost."""
     free, users = queue(b), b.nodes.users.tolist()
     assert free == slow.queue
@@ -189,7 +120,7 @@ class Load:
         self.rng, self.call, self.seats = random.Random(seed), call, seats
         self.names = family(self.rng, rows, 5)
         self.b = build_blocks(rows, seats, 12, usable, BLOCK, self.names.ids, self.names.offsets)
-        self.slow = Slow(usable, self.names.lists)
+        self.slow = SlowCache(usable, self.names.lists, BLOCK)
         self.known = [len(names) * BLOCK + self.rng.choice([0, 1, 5]) or 1 for names in self.names.lists]
         self.computed: dict[int, int] = {}
         self.hits = self.refused = self.twins = 0

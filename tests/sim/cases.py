@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from tailrace import params as parameters
 from tailrace.config import EngineConfig
 from tailrace.hooks import Policy
@@ -21,8 +23,8 @@ from tailrace.rules import EngineRules, merge
 from tailrace.sim.run import Instance
 from tailrace.workloads.workload import Workload
 
+from .model import Machine, Oracle, Req, Work
 from .oracles import AA, ORACLES, QBA
-from .planner import Machine, Oracle, Req, Work
 from .reference import Reference
 from .sink import Sink, SinkOracle, SinkParams
 from .soft import SOFT
@@ -68,7 +70,15 @@ class Case:
             size = c.kv_bytes_per_token * rules.block_tokens / 1e9
             out_s, in_s = size / c.swap_out_gb_per_s, size / c.swap_in_gb_per_s
             made = dataclasses.replace(made, host_tokens=c.host_kv_tokens, out_s=out_s, in_s=in_s)
-        return Reference(requests, rules, self.oracle, made)
+        return Reference(requests, rules, self.oracle, made, self.names())
+
+    def names(self) -> list[list[int]] | None:
+        """Of each request's first blocks, where the trace's are of the engine's size."""
+        prefix = self.workload.prefix
+        if prefix is None:
+            return None
+        assert prefix.block_tokens == self.config.rules.block_tokens
+        return [part.tolist() for part in np.split(prefix.ids, prefix.offsets[1:-1])]
 
 
 def machine(budget: int, max_seqs: int, kv_tokens: int, latency: Latency) -> Machine:

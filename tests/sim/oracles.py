@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .planner import INF, Oracle, Req
+from .model import INF, Oracle, Req
 from .reference import Reference
 
 

@@ -1,4 +1,4 @@
-"""What the reference knows of requests and steps, and how it decides one step.
+"""How the reference decides one step.
 
 Written from the prose of `EngineRules` and hooks: slow and plain. What is left of a budget is
 summed up each time it is asked for. Nothing here imports the kernels.
@@ -7,136 +7,12 @@ summed up each time it is asked for. Nothing here imports the kernels.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from .model import INF, Req, Step, Work
 
 if TYPE_CHECKING:
     from .reference import Reference
-
-INF = math.inf
-
-
-@dataclass(eq=False)
-class Req:
-    """One request and all that the engine knows of it."""
-
-    row: int
-    arrival: float
-    prompt: int
-    output: int
-    predicted: int
-    is_long: bool
-    priority: int
-    where: str = "later"  # then waiting, running, done
-    since: float = 0.0  # arrival or latest preemption
-    decoding: bool = False
-    computed: int = 0
-    target: int = 0
-    delivered: int = 0
-    in_flight: int = 0
-    attained: int = 0
-    blocks: int = 0
-    host: int = 0
-    """Blocks in host memory: it waits, and goes on where it was."""
-    parked: bool = False
-    """These are only reserved: its KV is still on the device."""
-    lost: float = 0.0
-    """Seconds that preemptions cost it."""
-    lost_at: float = 0.0
-    preemptions: int = 0
-    started: float | None = None
-    first_token: float | None = None
-    finish: float | None = None
-    reason: str = ""
-
-    @property
-    def known(self) -> int:
-        return self.prompt + self.delivered
-
-
-class Oracle:
-    """A policy of the reference; the defaults are those of hooks."""
-
-    def prepare(self, sim: Reference, now: float) -> None:
-        """Before a step is ranked."""
-
-    def key(self, r: Req, now: float) -> tuple[int, float]:
-        return 0, 0.0
-
-    def limits(self, sim: Reference) -> tuple[float, float, float]:
-        return INF, INF, INF
-
-    def may_preempt(self, waiting: Req, running: Req) -> bool:
-        return False
-
-    def victim(self, r: Req) -> tuple[bool, float]:
-        return False, -r.arrival
-
-    def on_arrival(self, r: Req, now: float) -> None:
-        """A request comes in."""
-
-    def on_admit(self, r: Req, first: bool, tier: int, now: float) -> None:
-        """A waiting request starts or resumes."""
-
-    def on_progress(self, r: Req, tokens: int) -> None:
-        """A step computed tokens of it."""
-
-    def on_prefill_done(self, r: Req) -> None:
-        """Decode begins."""
-
-    def on_preempt(self, r: Req) -> None:
-        """It lost its KV."""
-
-    def on_remove(self, r: Req, reason: str) -> None:
-        """It leaves."""
-
-    def after_step(self, planned: list[Req], now: float) -> None:
-        """A step over these ended."""
-
-
-@dataclass(eq=False)
-class Work:
-    """One request's share of a step."""
-
-    req: Req
-    tokens: int
-    blocks: int
-    decode: bool
-    seconds: float
-    ends_prefill: bool = False
-    emits: int = 0
-
-
-@dataclass
-class Step:
-    """A step: who works, who leaves, who enters."""
-
-    work: list[Work] = field(default_factory=list)
-    evicted: list[Req] = field(default_factory=list)
-    admitted: list[Req] = field(default_factory=list)
-    order: list[Req] = field(default_factory=list)
-    """The running as they were ranked."""
-    tiers: dict[Req, int] = field(default_factory=dict)
-    pressure: int = 0
-    escapes: int = 0
-    ends: float = 0.0
-
-
-@dataclass(frozen=True)
-class Machine:
-    """Size and speed of the reference's engine."""
-
-    budget: int
-    max_seqs: int
-    kv_tokens: int
-    step_s: Callable[[list[Work]], float]
-    chunk_s: Callable[[int, int], float]
-    decode_s: Callable[[int, int], float]
-    host_tokens: int = 0
-    out_s: float = 0.0
-    """Seconds to copy a block to host memory."""
-    in_s: float = 0.0
 
 
 class Planner:
@@ -273,7 +149,15 @@ class Planner:
         """What it could compute in this step: all that it has not, or a decode block."""
         if r.decoding:
             return min(r.output - r.delivered - r.in_flight, self.rules.decode_block_tokens)
-        return (r.target if r.where == "running" or r.host else r.known) - r.computed
+        return (r.target if r.where == "running" or r.host else r.known) - self.has(r)
+
+    def found(self, r: Req) -> int:
+        """Tokens of a waiting request that are in the prefix cache."""
+        return 0
+
+    def has(self, r: Req) -> int:
+        """Tokens that it need not compute."""
+        return max(r.computed, self.found(r))
 
     def go_on(self, r: Req) -> bool:
         """Serve a running request; False ends the pass."""
@@ -312,8 +196,11 @@ class Planner:
         self.take(r, tokens, taken)
         return True
 
-    def take(self, r: Req, tokens: int, blocks: int) -> None:
-        self.step.work.append(Work(r, tokens, blocks, r.decoding, self.seconds_of(r, tokens)))
+    def take(self, r: Req, tokens: int, blocks: int) -> Work:
+        """``blocks``: new ones."""
+        work = Work(r, tokens, blocks, r.decoding, self.seconds_of(r, tokens), spent=blocks)
+        self.step.work.append(work)
+        return work
 
     def admission(self, r: Req, tokens: int) -> tuple[int, int]:
         """Blocks that must be free to start, and those it takes: with all that comes back from host memory."""
@@ -367,6 +254,7 @@ class Planner:
         """Take outranked requests' places and KV until it can start; nobody's if it cannot."""
         mine = self.policy.key(r, self.now)
         pool = [o for o in self.stay if mine < self.policy.key(o, self.now) and self.policy.may_preempt(r, o)]
+        pool = [o for o in pool if o.attained >= o.safe_until]
         if self.rules.victim == "hook":
             pool = [o for o in pool if not self.policy.victim(o)[0]]
         work, evicted = list(self.step.work), list(self.step.evicted)
@@ -374,6 +262,7 @@ class Planner:
             self.evict(o)
             tokens = self.fit(r, self.wish(r))
             if not self.full and tokens > 0 and self.admission(r, tokens)[0] <= self.free:
+                self.step.gains |= dict.fromkeys(self.step.evicted[len(evicted) :], r)
                 return True
         self.step.work, self.step.evicted = work, evicted
         return False

@@ -10,13 +10,24 @@ import math
 
 from tailrace.rules import EngineRules
 
-from .planner import INF, Machine, Oracle, Planner, Req, Step, Work
+from ..schedule.slow_cache import SlowCache
+from .cached_planner import CachedPlanner
+from .model import INF, Machine, Oracle, Req, Step, Work
+from .planner import Planner
 
 
 class Reference:
     """The engine: requests come, steps are decided, run and end."""
 
-    def __init__(self, requests: list[Req], rules: EngineRules, policy: Oracle, machine: Machine) -> None:
+    def __init__(
+        self,
+        requests: list[Req],
+        rules: EngineRules,
+        policy: Oracle,
+        machine: Machine,
+        names: list[list[int]] | None = None,
+    ) -> None:
+        """``names``: of each request's first blocks, for a prefix cache."""
         self.later = list(requests)
         self.rules, self.policy, self.machine = rules, policy, machine
         self.total = machine.kv_tokens // rules.block_tokens
@@ -25,6 +36,8 @@ class Reference:
         self.running: list[Req] = []
         self.under_way: list[Step] = []
         self.clock = 0.0
+        self.cache = SlowCache(self.total, names or [[]] * len(requests), rules.block_tokens)
+        self.displaced = self.in_vain = self.found = 0
         self.parked = self.kept = 0
 
     def blocks_for(self, tokens: int) -> int:
@@ -43,14 +56,27 @@ class Reference:
 
     def decide(self) -> Step:
         """The next step; seconds that hold nothing do not bind, a deadlock costs the newest its KV."""
-        planner = Planner(self, self.clock)
-        step = planner.decide()
+        ahead = self.ahead()
+        planner, step = self.plan(ahead)
         if not step.work and planner.most_seconds < INF:
-            planner = Planner(self, self.clock, timed=False)
-            step = planner.decide()
-        if not step.work and self.running and planner.stalled and not self.under_way:
-            step = Planner(self, self.clock, timed=False).decide(give_way=True)
+            planner, step = self.plan(ahead, timed=False)
+        if not step.work and not ahead and self.running and planner.stalled and not self.under_way:
+            _, step = self.plan(ahead, timed=False, give_way=True)
         return step
+
+    def plan(self, ahead: dict[Req, Req], timed: bool = True, give_way: bool = False) -> tuple[Planner, Step]:
+        if not self.rules.prefix_cache:
+            planner = Planner(self, self.clock, timed)
+            return planner, planner.decide(give_way)
+        cached = CachedPlanner(self, self.clock, timed)
+        return cached, cached.decide(give_way, ahead)
+
+    def ahead(self) -> dict[Req, Req]:
+        """With a prefix cache: whom the step will displace, and for whom; nobody if anybody yields for want of KV."""
+        if not self.rules.prefix_cache:
+            return {}
+        step = CachedPlanner(self, self.clock, exact=False).decide()
+        return {} if step.pressure else step.gains
 
     def advance(self) -> Step | None:
         """The next step that starts, or None when all is done (or stuck)."""
@@ -71,9 +97,15 @@ class Reference:
 
     def commit(self, step: Step) -> None:
         self.running = [r for r in step.order if r not in step.evicted]
+        self.cache = step.cache or self.cache
+        for r, gained in step.gains.items():
+            self.displaced += 1
+            if gained not in step.admitted:
+                self.in_vain += 1
+                r.safe_until = r.attained + self.rules.min_service_tokens
         begins = self.under_way[-1].ends if self.under_way else self.clock
         out = [self.put_out(r, begins) for r in step.evicted]
-        back = [self.take_in(r, begins, step.tiers[r]) for r in step.admitted]
+        back = [self.take_in(w, begins, step.tiers[w.req]) for w in step.work if w.req in step.admitted]
         seconds = self.machine.step_s(step.work)
         for w in step.work:
             self.compute(w)
@@ -105,9 +137,10 @@ class Reference:
             out.append(here.pop().host)
         return out
 
-    def take_in(self, r: Req, begins: float, tier: int) -> int:
+    def take_in(self, w: Work, begins: float, tier: int) -> int:
         """A request starts or goes on; returns the blocks copied back."""
-        swapped, copied, first = r.host > 0, 0 if r.parked else r.host, r.started is None
+        r, first, stored = w.req, w.req.started is None, w.req.host
+        copied = 0 if r.parked else max(stored - w.found // self.rules.block_tokens, 0)
         self.kept += r.parked
         self.waiting.remove(r)
         self.running.append(r)
@@ -116,9 +149,11 @@ class Reference:
             r.started = begins
         else:
             r.lost += begins - r.lost_at
-        if not swapped:
+        if not stored:
             r.target = r.known
         self.policy.on_admit(r, first, tier, self.clock)
+        self.found += w.found
+        r.cached, r.computed = w.found, max(r.computed, w.found)
         return copied
 
     def compute(self, w: Work) -> None:
@@ -145,6 +180,8 @@ class Reference:
             if w.emits:
                 r.delivered += w.emits
                 r.in_flight -= w.emits
+                if self.rules.prefix_cache and self.rules.steps_in_flight > 1 and r.where == "running":
+                    self.cache.seal(r.row, r.computed - r.in_flight)
                 if r.first_token is None:
                     r.first_token = self.clock
                 if r.delivered >= r.output:
@@ -154,6 +191,7 @@ class Reference:
 
     def leave(self, r: Req, reason: str) -> None:
         (self.waiting if r.where == "waiting" else self.running).remove(r)
+        self.cache.release(r.row)
         if r.where == "waiting" and r.preemptions:
             r.lost += max(0.0, self.clock - r.lost_at)
         r.where, r.reason, r.blocks, r.host, r.parked, r.computed = "done", reason, 0, 0, False, 0

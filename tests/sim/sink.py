@@ -11,7 +11,7 @@ from tailrace.params import P
 from tailrace.registry import POLICIES
 from tailrace.table import I8, Columns, allocate
 
-from .planner import INF, Oracle, Req
+from .model import INF, Oracle, Req
 from .reference import Reference
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from .model import INF, Oracle, Req
 from .oracles import Keyed, shortest_left
-from .planner import INF, Oracle, Req
 from .reference import Reference
 
 
@@ -64,12 +64,30 @@ class Base(GammaBoost):
     def __init__(self, hysteresis_s: float, **boosting: Any) -> None:
         super().__init__(**boosting)
         self.delta = hysteresis_s
+        self.spared: dict[Req, int] = {}
 
     def boosted(self, r: Req) -> float:
-        return r.arrival - boost(max(r.attained, r.prompt) * self.token_s, self.gamma)
+        return r.arrival - boost(self.work(r) * self.token_s, self.gamma)
+
+    def work(self, r: Req) -> int:
+        """Without what the prefix cache spared it at first."""
+        return max(r.attained, r.prompt) - self.spared.get(r, 0)
 
     def key(self, r: Req, now: float) -> tuple[int, float]:
         return 0, self.boosted(r) - (self.delta if r.where == "running" else 0.0)
+
+    def note(self, r: Req) -> bool:
+        """Whether it is news that the cache spared it something."""
+        if r in self.spared:
+            return False
+        self.spared[r] = r.cached
+        return r.cached > 0
+
+    def on_progress(self, r: Req, tokens: int) -> None:
+        self.note(r)
+
+    def on_preempt(self, r: Req) -> None:
+        self.note(r)
 
 
 class Guard(Base):
@@ -82,8 +100,7 @@ class Guard(Base):
         self.safe: dict[Req, int] = {}
 
     def milestone(self, r: Req) -> int:
-        work = max(r.attained, r.prompt)
-        return int(self.k * 2 ** math.floor(math.log2(max(work, self.k) / self.k)))
+        return int(self.k * 2 ** math.floor(math.log2(max(self.work(r), self.k) / self.k)))
 
     def revise(self, r: Req) -> bool:
         if r in self.frozen and self.frozen[r][0] == self.milestone(r):
@@ -96,7 +113,7 @@ class Guard(Base):
         return r.arrival - boost(tokens * self.token_s, gamma)
 
     def locked(self, r: Req) -> bool:
-        return max(r.attained, r.prompt) < self.safe.get(r, 0)
+        return self.work(r) < self.safe.get(r, 0)
 
     def may_preempt(self, waiting: Req, running: Req) -> bool:
         return not self.locked(running)
@@ -112,10 +129,12 @@ class Guard(Base):
             self.safe[r] = 2 * self.milestone(r)
 
     def on_progress(self, r: Req, tokens: int) -> None:
-        if not self.revise(r) and self.lock == "milestone":
+        news = self.note(r)
+        if (not self.revise(r) and self.lock == "milestone") or (news and self.lock == "admission"):
             self.safe[r] = 2 * self.milestone(r)
 
     def on_preempt(self, r: Req) -> None:
+        self.note(r)
         self.revise(r)
 
 

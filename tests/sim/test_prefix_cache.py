@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import random
 
 import numpy as np
 import pytest
@@ -14,31 +13,8 @@ from tailrace.sim import invariants
 from tailrace.sim.run import Instance
 from tailrace.workloads.prefix import Prefix
 
-from .cases import Case, draw
+from .cached_cases import cached
 from .test_invariants import walk
-
-
-def cached(name: str, seed: int, groups: int = 3) -> Case:
-    """A random case with a prefix cache; prompts begin with their group's tokens."""
-    case, rng = draw(name, seed), random.Random(seed)
-    size = rng.choice([4, 16])
-    rules = dataclasses.replace(
-        case.config.rules,
-        admit="chunk",
-        kv_limit="enforced",
-        block_tokens=size,
-        decode_block_tokens=1,
-        prefix_cache=True,
-        phase_order=rng.choice(["running_first", "ranked", "decode_first"]),
-    )
-    case.config = dataclasses.replace(case.config, rules=rules)
-    w = case.workload
-    of = [rng.randrange(groups) for _ in range(len(w))]
-    counts = [min(int(prompt) // size, 2) for prompt in w.prompt_tokens]
-    ids = [1 + 2 * group + i for group, count in zip(of, counts, strict=True) for i in range(count)]
-    prefix = Prefix(size, np.array(ids, dtype=np.int64), np.concatenate([[0], np.cumsum(counts)]).astype(np.int64))
-    case.workload = dataclasses.replace(w, prefix=prefix)
-    return case
 
 
 def _count(run: Instance, name: str) -> int:

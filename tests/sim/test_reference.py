@@ -12,8 +12,10 @@ import pytest
 from tailrace.sim.instance import DRAINED, STUCK
 from tailrace.sim.run import Instance
 
+from ..schedule.slow_cache import queue
+from .cached_cases import cached
 from .cases import NAMES, TICK, Case, draw, parking, swapping
-from .planner import Step
+from .model import Step
 from .sink import SinkOracle
 
 
@@ -64,6 +66,7 @@ def compare(case: Case) -> Instance:
         assert (run.engine.plan.pressure[0], run.engine.plan.escapes[0]) == (step.pressure, step.escapes), where
         if run.rules.evict == "swap":
             assert away(run) == {r.row: (r.host, r.parked) for r in ref.waiting if r.host}, where
+        assert not run.rules.prefix_cache or queue(run.engine.blocks) == ref.cache.queue, where
         number, since = number + 1, since + 1
         if (total := sum(r.attained + r.delivered for r in requests)) > attained:
             attained, since = total, 0
@@ -71,6 +74,8 @@ def compare(case: Case) -> Instance:
     if run.rules.evict == "swap":
         host = run.engine.blocks.host
         assert (host.parked[0], host.kept[0]) == (ref.parked, ref.kept), case.label
+    found = [int(run.records.counters[name][0]) for name in ("displaced", "in_vain", "cached_tokens")]
+    assert not run.rules.prefix_cache or found == [ref.displaced, ref.in_vain, ref.found], case.label
     return run
 
 
@@ -107,6 +112,34 @@ def test_limited_seconds_under_pressure() -> None:
         rules = dataclasses.replace(case.config.rules, victim="hook")
         case.config = dataclasses.replace(case.config, rules=rules)
         compare(case)
+
+
+CACHING = (
+    "fcfs",
+    "priority",
+    "psf",
+    "srpt",
+    "qba",
+    "sink",
+    "uniboost_base",
+    "memguard",
+    "uniboost",
+    "las",
+    "mlfq",
+    "ltr",
+)
+
+
+@pytest.mark.plain
+@pytest.mark.parametrize("name", CACHING)
+def test_a_prefix_cache_is_as_in_the_reference(name: str) -> None:
+    """Down to the order of the free queue, so the same blocks lose their content."""
+    found = displaced = 0
+    for seed in range(5000, 5040 if name == "sink" else 5010):
+        counters = compare(cached(name, seed)).records.counters
+        found, displaced = found + int(counters["cached_tokens"][0]), displaced + int(counters["displaced"][0])
+    assert found > 100
+    assert displaced > 0 or name in ("fcfs", "psf", "qba")
 
 
 SWAPPING = (
