@@ -65,7 +65,8 @@ class EngineRules:
     """Who yields KV: the last in run order, or the policy's ``victim``."""
     evict: Literal["recompute", "swap"] = "recompute"
     """What becomes of a preempted request's KV: lost and computed again, or copied to host memory, from
-    where it must come back whole before the request goes on (if host memory is full: recomputed)."""
+    where it must come back whole before the request goes on (if host memory is full: recomputed). With
+    ``prefix_cache`` blocks that are still in the cache need not come back."""
     swap_out: Literal["at_once", "when_needed"] = "at_once"
     """``evict="swap"``: a preempted request's KV is copied out at once (vLLM's engine V0), or stays on the
     device until a step needs its blocks (UniBoost's Algorithm 1), the worst ranked first. Who resumes before
@@ -108,8 +109,6 @@ class EngineRules:
             raise UserError("rule prefix_cache needs admit=chunk and kv_limit=enforced")
         if self.prefix_cache and self.swap_out == "when_needed":
             raise UserError("rule swap_out=when_needed does not go with prefix_cache=true yet: use swap_out=at_once")
-        if self.prefix_cache and self.evict == "swap":
-            raise UserError("rule evict=swap does not go with prefix_cache=true yet: use evict=recompute")
         if 0 < self.chunk_cap <= self.min_last_chunk:
             raise UserError(f"rule chunk_cap={self.chunk_cap} must be above min_last_chunk={self.min_last_chunk}")
 

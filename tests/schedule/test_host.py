@@ -11,7 +11,7 @@ from tailrace.registry import POLICIES
 from tailrace.rules import EngineRules
 from tailrace.schedule.engine import Engine, Limits, build
 from tailrace.schedule.fit import first_blocks, wanted
-from tailrace.schedule.host import build_host, decoding, resume, yield_kv
+from tailrace.schedule.host import build_host, copy_in, decoding, resume, yield_kv
 from tailrace.schedule.kv import free_row
 from tailrace.schedule.transfer import IN, OUT
 from tailrace.table import DECODE, PREFILL, WAITING
@@ -30,6 +30,13 @@ def engine(host_blocks: int | None, **changes: Any) -> Engine:
     table["generated_tokens"] = 0, 3
     buffers.core["free_blocks"] -= 5
     return e
+
+
+def take_in(e: Engine, row: int, found: int = 0) -> None:
+    """By a plan whose one item is the row's."""
+    e.rows.mark[row], e.items.found[0] = 1, found
+    copy_in(e, row, 0)
+    resume(e, row)
 
 
 def put_out(e: Engine, row: int) -> None:
@@ -57,8 +64,8 @@ def test_a_row_goes_on_where_it_was() -> None:
         put_out(e, row)
     assert [bool(decoding(e, row)) for row in (0, 1)] == [False, True]
     assert [wanted(e, row) for row in (0, 1)] == [20, 8]
-    resume(e, 0)
-    resume(e, 1)
+    take_in(e, 0)
+    take_in(e, 1)
     assert e.table.phase.tolist() == [PREFILL, DECODE]
     assert e.rows.target_tokens.tolist() == [40, 40]
     assert e.blocks.stored.blocks.tolist() == [0, 0]
@@ -73,7 +80,7 @@ def test_what_does_not_fit_is_lost_and_counted() -> None:
     assert (e.blocks.host.swapped[0], e.blocks.host.full[0], e.blocks.host.free_blocks[0]) == (1, 1, 1)
     assert e.core.free_blocks[0] == DEVICE_BLOCKS
     assert not decoding(e, 0)
-    resume(e, 0)
+    take_in(e, 0)
     assert (e.table.phase[0], e.rows.target_tokens[0], e.blocks.lanes.asked[IN]) == (PREFILL, 40, 0)
 
 
@@ -110,5 +117,5 @@ def test_without_host_memory_the_kv_is_lost() -> None:
     put_out(e, 1)
     assert (e.table.computed_tokens[1], e.table.kv_blocks[1]) == (0, 0)
     assert not decoding(e, 1)
-    resume(e, 1)
+    take_in(e, 1)
     assert (e.table.phase[1], e.rows.target_tokens[1]) == (PREFILL, 43)

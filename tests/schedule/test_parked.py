@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tailrace.schedule.host import resume
 from tailrace.schedule.kv import free_row
 from tailrace.schedule.parked import is_parked, reclaim
 from tailrace.schedule.transfer import IN, OUT
 from tailrace.table import PREFILL
 
-from .test_host import DEVICE_BLOCKS, engine, put_out
+from .test_host import DEVICE_BLOCKS, engine, put_out, take_in
 
 KEEP = {"evict": "swap", "swap_out": "when_needed"}
 
@@ -25,7 +24,7 @@ def test_kv_that_nobody_needs_stays_on_the_device_and_counts_as_free() -> None:
     assert (e.core.free_blocks[0], host.parked_blocks[0], host.free_blocks[0]) == (DEVICE_BLOCKS, 5, 5)
     assert [bool(is_parked(e.blocks, row)) for row in (0, 1)] == [True, True]
     assert (host.parked[0], host.swapped[0], lanes.asked[OUT]) == (2, 0, 0)
-    resume(e, 0)
+    take_in(e, 0)
     assert (host.kept[0], host.parked_blocks[0], host.free_blocks[0], lanes.asked[IN]) == (1, 3, 7, 0)
     assert [bool(is_parked(e.blocks, row)) for row in (0, 1)] == [False, True]
     assert (e.table.phase[0], e.rows.target_tokens[0], e.table.computed_tokens[0]) == (PREFILL, 40, 20)

@@ -9,12 +9,21 @@ import numpy as np
 
 from tailrace.workloads.prefix import Prefix
 
-from .cases import Case, draw
+from .cases import Case, draw, swapping
 
 
 def cached(name: str, seed: int, groups: int = 3) -> Case:
     """Case ``seed`` of policy ``name`` with a prefix cache; prompts begin with their group's tokens."""
     return with_cache(draw(name, seed), random.Random(seed), groups)
+
+
+def tiered(name: str, seed: int) -> Case:
+    """Case ``seed`` of policy ``name`` with a prefix cache and host memory, both little or much."""
+    case, rng = swapping(name, seed), random.Random(f"tiered {name} {seed}")
+    case = with_cache(case, rng, groups=rng.choice([1, 3, 8]))
+    case.label = f"cached {case.label}"
+    case.config = dataclasses.replace(case.config, kv_tokens=rng.choice([80, 96, 160]))
+    return case
 
 
 def with_cache(case: Case, rng: random.Random, groups: int = 3) -> Case:

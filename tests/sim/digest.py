@@ -1,4 +1,5 @@
-"""Prints a digest of the given runs: ``python -m tests.sim.digest NAMES FIRST LAST [swap]`` in a process of its own."""
+"""Prints a digest of the given runs: ``python -m tests.sim.digest NAMES FIRST LAST [KIND]`` (of ``CASES``), in a
+process of its own."""
 
 from __future__ import annotations
 
@@ -17,10 +18,11 @@ from tailrace.sim.instance import STUCK
 from tailrace.sim.run import Instance
 from tailrace.workloads import generate
 
+from .cached_cases import tiered
 from .cases import Case, draw, parking, swapping
 
 STEPS = 400
-CASES: dict[str, Callable[[str, int], Case]] = {"swap": swapping, "park": parking}
+CASES: dict[str, Callable[[str, int], Case]] = {"swap": swapping, "park": parking, "tiered": tiered}
 ROOT = Path(__file__).resolve().parents[2]
 
 

@@ -39,6 +39,8 @@ class Reference:
         self.cache = SlowCache(self.total, names or [[]] * len(requests), rules.block_tokens)
         self.displaced = self.in_vain = self.found = 0
         self.parked = self.kept = 0
+        self.copied = [0, 0]
+        """Blocks, out and back."""
 
     def blocks_for(self, tokens: int) -> int:
         return math.ceil(tokens / self.rules.block_tokens)
@@ -110,6 +112,7 @@ class Reference:
         for w in step.work:
             self.compute(w)
         out += self.clear()
+        self.copied = [self.copied[0] + sum(out), self.copied[1] + sum(back)]
         step.ends = begins + max(sum(out) * self.machine.out_s, sum(back) * self.machine.in_s) + seconds
         self.under_way.append(step)
 

@@ -13,6 +13,7 @@ from tailrace.policies.predicted import SWAP
 from tailrace.registry import POLICIES
 from tailrace.schedule.blocks import Blocks, Counted
 from tailrace.schedule.host import HostKV
+from tailrace.schedule.tiered import Tiered
 from tailrace.schedule.transfer import IN, OUT
 from tailrace.sim import memory
 from tailrace.sim.run import Instance, settle
@@ -37,6 +38,7 @@ def test_each_rule_has_its_kind_of_blocks() -> None:
     assert isinstance(blocks(), Counted)
     assert isinstance(blocks(prefix_cache=True), Blocks)
     assert isinstance(blocks(evict="swap", host_kv_tokens=1000), HostKV)
+    assert isinstance(blocks(evict="swap", host_kv_tokens=1000, prefix_cache=True), Tiered)
 
 
 def test_speed_and_size_of_host_memory() -> None:
@@ -55,7 +57,8 @@ def test_speed_and_size_of_host_memory() -> None:
         ({}, "evict=swap needs host memory.*give host_kv_tokens="),
         ({"host_kv_tokens": 15}, "give host_kv_tokens="),
         ({"host_kv_tokens": 1000}, "latency 'plain' does not say; give kv_bytes_per_token="),
-        ({"host_kv_tokens": 1000, "prefix_cache": True}, "does not go with prefix_cache=true"),
+        ({"prefix_cache": True}, "evict=swap needs host memory.*give host_kv_tokens="),
+        ({"prefix_cache": True, "admit": "prompt"}, "prefix_cache needs admit=chunk and kv_limit=enforced"),
         (
             {"host_kv_tokens": 1000, "prefix_cache": True, "swap_out": "when_needed"},
             "swap_out=when_needed does not go with prefix_cache=true",

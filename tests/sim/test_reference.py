@@ -13,7 +13,7 @@ from tailrace.sim.instance import DRAINED, STUCK
 from tailrace.sim.run import Instance
 
 from ..schedule.slow_cache import queue
-from .cached_cases import cached
+from .cached_cases import cached, tiered
 from .cases import NAMES, TICK, Case, draw, parking, swapping
 from .model import Step
 from .sink import SinkOracle
@@ -76,6 +76,8 @@ def compare(case: Case) -> Instance:
         assert (host.parked[0], host.kept[0]) == (ref.parked, ref.kept), case.label
     found = [int(run.records.counters[name][0]) for name in ("displaced", "in_vain", "cached_tokens")]
     assert not run.rules.prefix_cache or found == [ref.displaced, ref.in_vain, ref.found], case.label
+    if run.rules.evict == "swap":
+        assert run.engine.blocks.lanes.blocks.tolist() == ref.copied, case.label
     return run
 
 
@@ -167,6 +169,24 @@ def test_swapping_when_room_is_needed_is_as_in_the_reference(name: str) -> None:
     found = hosts(parking, name, 4000, 30)
     assert sum(host.swapped[0] for host in found) > 10
     assert sum(host.kept[0] for host in found) > 0
+
+
+TIERED = ("fcfs", "srpt", "sink", "dist_boost", "uniboost_base", "memguard", "uniboost", "trail")
+
+
+@pytest.mark.plain
+@pytest.mark.parametrize("name", TIERED)
+def test_swapping_with_a_prefix_cache_is_as_in_the_reference(name: str) -> None:
+    """Together with the order of the free queue, the blocks copied each way."""
+    swapped = full = found = 0
+    for seed in range(7000, 7050 if name == "sink" else 7012):
+        run = compare(tiered(name, seed))
+        host = run.engine.blocks.host
+        swapped, full = swapped + int(host.swapped[0]), full + int(host.full[0])
+        found += int(run.records.counters["cached_tokens"][0])
+    assert swapped > 10
+    assert full > 0
+    assert found > 100
 
 
 @pytest.mark.slow

@@ -23,7 +23,7 @@ from ..rules import (
 from ..table import DECODE
 from .engine import EVICTED, NONE
 from .fit import first_blocks, first_tokens, fit, spend_seconds, wanted
-from .host import decoding
+from .host import decoding, reach
 from .kv import (
     blocks_for,
     blocks_free,
@@ -306,7 +306,7 @@ def _take_waiting(e: Any, row: int, slot: int, now: float) -> int:
             return END if core.blocked_head[0] == STOP or full else GO_ON
     if p.exact[0]:
         take_blocks(e.blocks, row, have, taken)
-        _give_names(e, row, have + tokens)
+        _give_names(e, row, reach(e, row, have) + tokens)
     later = blocks_for(e, known) - taken
     p.unchunked[0] += later if later > 0 else 0  # a resumed decode takes its next tokens' blocks too
     p.residents[0] += 1

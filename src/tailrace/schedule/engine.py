@@ -188,7 +188,8 @@ class Engine(NamedTuple):
     """(slots · m) items; a step under way owns ``m`` of them."""
     cursor: Any
     blocks: Any
-    """`blocks.Blocks` with a prefix cache, else `blocks.Counted`."""
+    """`blocks.Blocks` with a prefix cache, `host.HostKV` with host memory, `tiered.Tiered` with both, else
+    `blocks.Counted`."""
     state: Any
     scratch: Any
     cost: Any
@@ -227,7 +228,7 @@ def build(
 ) -> tuple[Engine, Buffers]:
     """An idle engine with room for ``rows`` requests, and the arrays behind its views.
 
-    ``blocks``: those of a prefix cache, made by `prefix.build_blocks`.
+    ``blocks``: those of a prefix cache or of host memory; by default they are only counted.
     """
     most = min(rows, limits.max_seqs) if limits.max_seqs else rows
     lanes, slots = policy.lanes, rules.steps_in_flight

@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import hooks
 from .._jit import kernel, where
-from .host import decoding
+from .host import decoding, reach
 from .kv import admission
 
 __all__ = ["first_blocks", "first_tokens", "fit", "spend_seconds", "wanted"]
@@ -84,7 +84,7 @@ def _first_chunk(e: Any, row: int, known: int, have: int) -> int:
 @where("host", otherwise=_first_chunk, of="blocks")
 def first_tokens(e: Any, row: int, known: int, have: int) -> int:
     """Tokens that a waiting row would start with; 0 if none fit. ``known``, ``have``: see `kv.admission`."""
-    left = wanted(e, row) if e.table.computed_tokens[row] > 0 else known
+    left = wanted(e, row) if decoding(e, row) else known - reach(e, row, have)
     return fit(e, row, left, left)
 
 
@@ -96,8 +96,8 @@ def _afresh(e: Any, row: int, known: int, tokens: int, have: int, idle: int) -> 
 def first_blocks(e: Any, row: int, known: int, tokens: int, have: int, idle: int) -> tuple[int, int]:
     """``(needed, taken)`` device blocks to start a waiting row with ``tokens`` tokens: see `kv.admission`.
 
-    KV in host memory comes back whole, so a swapped row needs the blocks of all its computed
-    tokens as if they were part of the chunk.
+    A swapped row needs blocks for all its computed tokens: those that it does not find in the prefix
+    cache are taken as if they were part of the chunk.
     """
-    reach = e.table.computed_tokens[row] + tokens
-    return admission(e, known if known > reach else reach, reach, 0, 0)
+    end = reach(e, row, have) + tokens
+    return admission(e, known if known > end else end, end - have, have, idle)

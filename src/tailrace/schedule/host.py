@@ -5,6 +5,8 @@ its ``computed_tokens`` and holds no device block; to resume it takes device blo
 them and for its next tokens. If host memory is full the row is recomputed instead.
 
 When it is copied out is the rule ``swap_out``: as it is preempted, or once its device blocks are needed (`parked`).
+With a prefix cache (`tiered`) the copy in host memory is whole too; what the cache has of it when the row
+resumes is not copied back.
 
 Engines without the rule are compiled without any of this: `where` asks for the trait ``host``.
 """
@@ -17,11 +19,12 @@ from .. import _jit
 from .._jit import kernel, where
 from ..rules import WHEN_NEEDED
 from ..table import DECODE, F8, I8, PREFILL, WAITING, Columns, allocate
-from .kv import blocks_for, free_row
+from .kv import blocks_for, free_row, vacate
 from .parked import copy_out, is_parked, park, unpark
 from .transfer import IN, CopyLane, ask, lanes_wait_s
 
-__all__ = ["HostKV", "HostTotals", "Stored", "build_host", "decoding", "resume", "yield_kv"]
+__all__ = ["HostKV", "HostTotals", "Stored", "build_host", "copy_in", "decoding", "drop", "host_copies", "reach"]
+__all__ += ["resume", "yield_kv"]
 
 
 class HostTotals(Columns):
@@ -79,7 +82,7 @@ def build_host(rows: int, host_blocks: int, out_block_s: float, in_block_s: floa
 
 
 @kernel
-def _drop(b: Any, row: int) -> None:
+def drop(b: Any, row: int) -> None:
     """The row's host blocks, if it holds any, become free, and so do its device blocks if it is parked."""
     unpark(b, row)
     b.host.free_blocks[0] += b.stored.blocks[row]
@@ -87,13 +90,14 @@ def _drop(b: Any, row: int) -> None:
 
 
 @kernel
-def _with_copies(b: Any, begins_s: float, step_s: float) -> float:
+def host_copies(b: Any, begins_s: float, step_s: float) -> float:
+    """`with_copies` of an engine with host memory."""
     wait_s = lanes_wait_s(b.lanes, begins_s)
     b.host.wait_s[0] += wait_s
     return wait_s + step_s
 
 
-_jit.register(HostKV, {"give_back": _drop, "with_copies": _with_copies}, traits=["host"])
+_jit.register(HostKV, {"give_back": drop, "with_copies": host_copies}, traits=["host"])
 
 
 # ── what the engine does with it ─────────────────────────────────────────────────────
@@ -112,6 +116,17 @@ def decoding(e: Any, row: int) -> bool:
     return e.blocks.stored.blocks[row] > 0 and e.table.computed_tokens[row] >= e.rows.target_tokens[row]
 
 
+def _found(e: Any, row: int, have: int) -> int:
+    return have
+
+
+@where("host", otherwise=_found, of="blocks")
+def reach(e: Any, row: int, have: int) -> int:
+    """Tokens a waiting row has when it starts: ``have`` in the prefix cache, or more in host memory."""
+    computed = e.table.computed_tokens[row]
+    return computed if computed > have else have
+
+
 @where("host", otherwise=free_row, of="blocks")
 def yield_kv(e: Any, row: int) -> None:
     """A running row gives up its device blocks: its KV goes to host memory, now or when they are needed, or is lost."""
@@ -121,6 +136,7 @@ def yield_kv(e: Any, row: int) -> None:
         b.host.full[0] += 1
         free_row(e, row)
         return
+    vacate(e, row)  # it holds no host blocks yet
     b.host.free_blocks[0] -= blocks
     b.stored.blocks[row] = blocks
     used = b.host.total_blocks[0] - b.host.free_blocks[0]
@@ -130,16 +146,33 @@ def yield_kv(e: Any, row: int) -> None:
         park(b, row)
     else:
         copy_out(e, row)
-    e.core.free_blocks[0] += table.kv_blocks[row]
-    table.kv_blocks[row] = 0
 
 
 @kernel
 def _start_afresh(e: Any, row: int) -> None:
     table = e.table
     table.phase[row] = PREFILL
-    table.cached_tokens[row] = 0
     e.rows.target_tokens[row] = table.prompt_tokens[row] + table.generated_tokens[row]
+
+
+def _no_copies(e: Any, row: int, slot: int) -> None:
+    return
+
+
+@where("host", otherwise=_no_copies, of="blocks")
+def copy_in(e: Any, row: int, slot: int) -> None:
+    """A waiting row is about to resume by the plan in ``slot``: ask for its KV that is in host memory and that
+    it does not find on the device, where it was parked or in the prefix cache."""
+    b = e.blocks
+    if b.stored.blocks[row] == 0:
+        return
+    if is_parked(b, row):
+        b.host.kept[0] += 1
+        return
+    found = e.items.found[slot * e.seats.run.shape[0] + e.rows.mark[row] - 1]
+    blocks = b.stored.blocks[row] - found // e.core.block_tokens[0]
+    if blocks > 0:
+        ask(b.lanes, IN, blocks, e.table.computed_tokens[row] - found)
 
 
 @where("host", otherwise=_start_afresh, of="blocks")
@@ -149,10 +182,6 @@ def resume(e: Any, row: int) -> None:
     if b.stored.blocks[row] == 0:
         _start_afresh(e, row)
         return
-    if is_parked(b, row):
-        b.host.kept[0] += 1
-    else:
-        ask(b.lanes, IN, b.stored.blocks[row], e.table.computed_tokens[row])
     decodes = decoding(e, row)
-    _drop(b, row)
+    drop(b, row)
     e.table.phase[row] = DECODE if decodes else PREFILL

@@ -1,8 +1,8 @@
 """KV blocks: how many a piece of work takes, and whether a waiting request may start.
 
 Without a prefix cache blocks are counted, not named: one is as good as another, and the
-generics here do nothing; `prefix` implements them for `blocks.Blocks`, and `host`, which counts
-blocks in host memory too, one of them.
+generics here do nothing; `prefix` implements them for `blocks.Blocks`, `host`, which counts
+blocks in host memory too, one of them, and `tiered` does what both do.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from .._jit import generic, kernel
 from ..rules import ADMIT_CHUNK, ADMIT_PROMPT, KV_ENFORCED, PROJECT_CHUNK, PROJECT_GROWTH
 
 __all__ = ["admission", "blocks_for", "blocks_free", "cached_tokens", "fits_at_all", "free_row", "give_back"]
-__all__ += ["idle_blocks", "missing", "more_blocks", "name_blocks", "remember", "take_blocks", "undo", "yields"]
+__all__ += ["idle_blocks", "missing", "more_blocks", "name_blocks", "remember", "take_blocks", "undo", "vacate"]
+__all__ += ["yields"]
 
 
 # ── named blocks: what a prefix cache adds ───────────────────────────────────────────
@@ -140,9 +141,15 @@ def enforced(e: Any) -> bool:
 
 
 @kernel
-def free_row(e: Any, row: int) -> None:
-    """Give the row's blocks back."""
+def vacate(e: Any, row: int) -> None:
+    """Give the row's blocks back; whether its computed tokens are lost with them is for the caller to say."""
     give_back(e.blocks, row)
     e.core.free_blocks[0] = blocks_free(e.blocks, e.core.free_blocks[0] + e.table.kv_blocks[row])
     e.table.kv_blocks[row] = 0
+
+
+@kernel
+def free_row(e: Any, row: int) -> None:
+    """Give the row's blocks back, and what they hold is lost to it."""
+    vacate(e, row)
     e.table.computed_tokens[row] = 0

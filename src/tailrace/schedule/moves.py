@@ -19,6 +19,7 @@ def start(e: Any, row: int, now: float, begins_s: float) -> None:
     """A waiting row is admitted at ``now`` to a step that begins at ``begins_s``."""
     table = e.table
     discard(e, row)
+    table.cached_tokens[row] = 0
     resume(e, row)
     first = math.isnan(table.started_s[row])
     if first:

@@ -10,7 +10,8 @@ starts no row that holds blocks already.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,7 @@ from ..table import dtype_of
 from . import kv  # noqa: F401  what is registered below must be defined
 from .blocks import Blocks, Hold, Node, Owner, Pool, find, give_name, link, name_of, take_name, unlink
 
-__all__ = ["build_blocks", "free_count", "grow", "held_count", "hits", "idle_among", "releasable", "release"]
+__all__ = ["KERNELS", "build_blocks", "free_count", "grow", "held_count", "hits", "idle_among", "releasable", "release"]
 __all__ += ["restore", "seal", "snapshot", "start"]
 
 
@@ -233,19 +234,18 @@ def _blocks_free(b: Any, count: int) -> int:
     return b.pool.free[0]
 
 
-_jit.register(
-    Blocks,
-    {
-        "cached_tokens": _cached_tokens,
-        "idle_blocks": _idle_blocks,
-        "yields": _yields,
-        "take_blocks": _take_blocks,
-        "more_blocks": grow,
-        "name_blocks": seal,
-        "give_back": release,
-        "blocks_free": _blocks_free,
-        "remember": snapshot,
-        "undo": restore,
-    },
-    traits=["prefix"],
-)
+KERNELS: Final[dict[str, Callable[..., Any]]] = {
+    "cached_tokens": _cached_tokens,
+    "idle_blocks": _idle_blocks,
+    "yields": _yields,
+    "take_blocks": _take_blocks,
+    "more_blocks": grow,
+    "name_blocks": seal,
+    "give_back": release,
+    "blocks_free": _blocks_free,
+    "remember": snapshot,
+    "undo": restore,
+}
+"""What `kv`'s generics do on named blocks."""
+
+_jit.register(Blocks, KERNELS, traits=["prefix"])

@@ -14,6 +14,7 @@ from .._jit import kernel, routine
 from ..latency import StepShape, step_seconds
 from ..rules import ORDER_ALL
 from ..schedule.engine import EVICTED, LAST, NONE, PART, STEADY
+from ..schedule.host import copy_in
 from ..schedule.kv import blocks_free, free_row, name_blocks
 from ..schedule.moves import requeue, start, suspend
 from ..schedule.parked import reclaim
@@ -32,7 +33,7 @@ def commit(e: Any, r: Any, slot: int, now: float, begins_s: float) -> float:
     Returns the step's seconds.
     """
     _leave(e, r, now, begins_s)
-    _enter(e, r, now, begins_s)
+    _enter(e, r, slot, now, begins_s)
     shape = _compute(e, r, slot)
     reclaim(e, now)
     core, counters = e.core, r.counters
@@ -80,10 +81,11 @@ def _leave(e: Any, r: Any, now: float, begins_s: float) -> None:
 
 
 @kernel
-def _enter(e: Any, r: Any, now: float, begins_s: float) -> None:
+def _enter(e: Any, r: Any, slot: int, now: float, begins_s: float) -> None:
     """The admitted start to run."""
     for i in range(e.plan.admitted[0]):
         row = e.seats.admitted[i]
+        copy_in(e, row, slot)
         start(e, row, now, begins_s)
         if e.table.preemptions[row] > 0:
             r.out.preempted_s[row] += begins_s - r.out.preempted_at_s[row]
@@ -99,8 +101,10 @@ def _compute(e: Any, r: Any, slot: int) -> StepShape:
     for i in range(base, base + e.plan.items[0]):
         row, q = items.row[i], items.tokens[i]
         if items.found[i] > 0:
-            table.computed_tokens[row] = table.cached_tokens[row] = items.found[i]
+            table.cached_tokens[row] = items.found[i]
             r.counters.cached_tokens[0] += items.found[i]
+            if items.found[i] > table.computed_tokens[row]:  # less, where more is in host memory
+                table.computed_tokens[row] = items.found[i]
         kv = table.computed_tokens[row]
         e.rows.mark[row] = NONE
         e.core.free_blocks[0] -= items.blocks[i]

@@ -14,19 +14,20 @@ import numpy as np
 
 from ..hooks import EVERY_STEP, LANES
 from ..schedule.engine import NONE
+from ..schedule.host import HostKV
 from ..schedule.rank import before, earlier
 from ..schedule.transfer import IN, OUT
 from ..table import DECODE, DONE, FREE, PREFILL, WAITING
 from .run import Instance
 
 __all__ = ["blocks", "budgets", "causality", "check", "clock_moves_on", "heaps", "host_blocks", "keys_are_fresh"]
-__all__ += ["kv_limit", "marks", "parked", "plan_is_pure", "requests", "tokens", "total_order"]
+__all__ += ["kv_limit", "marks", "named_blocks", "parked", "plan_is_pure", "requests", "tokens", "total_order"]
 
 
 def check(run: Instance) -> None:
     """Every check that reads one moment of ``run``."""
-    checks = (blocks, host_blocks, parked, kv_limit, requests, heaps, keys_are_fresh, tokens, budgets, marks)
-    for holds in (*checks, causality, total_order):
+    checks = (blocks, named_blocks, host_blocks, parked, kv_limit, requests, heaps, keys_are_fresh, tokens, budgets)
+    for holds in (*checks, marks, causality, total_order):
         holds(run)
 
 
@@ -65,6 +66,26 @@ def blocks(run: Instance) -> None:
         assert phase in (PREFILL, DECODE), f"row {row} in phase {phase} holds {have} blocks, {computed} tokens"
         need = max(computed, int(run.buffers.rows["target_tokens"][row])) if run.rules.admit == "prompt" else computed
         assert have == -(-need // size), f"row {row}: {need} tokens in {have} blocks of {size}"
+
+
+def named_blocks(run: Instance) -> None:
+    """With a prefix cache: every block is as often used as it is held, by the running only, as many as their
+    rows say; the others lie in the free queue."""
+    if not run.rules.prefix_cache:
+        return
+    b, table = run.engine.blocks, run.buffers.table
+    seats = np.asarray(b.owners.seat)
+    holders = np.flatnonzero(seats)
+    assert set(holders) == set(_running(run)), f"rows {holders} hold named blocks, {_running(run)} run"
+    counts = np.asarray(b.holds.count)[seats[holders] - 1]
+    assert (counts == table["kv_blocks"][holders]).all(), f"{counts} named, {table['kv_blocks'][holders]} counted"
+    held = [b.held[seats[row] - 1, :count] for row, count in zip(holders, counts, strict=True)]
+    users, used = np.asarray(b.nodes.users), np.zeros(len(b.nodes.users), dtype=np.int64)
+    for part in held:
+        np.add.at(used, part, 1)
+    assert (users == used).all(), f"blocks {np.flatnonzero(users != used)} are not used as often as they are held"
+    free = (int(b.pool.free[0]), int((users[1:] == 0).sum()))
+    assert free == (_scalar(run, "free_blocks"),) * 2, f"{free} free, the counter says {_scalar(run, 'free_blocks')}"
 
 
 def _stored(run: Instance) -> np.ndarray[Any, Any]:
@@ -247,8 +268,8 @@ def _memory(run: Instance) -> dict[str, Any]:
         "waiting": _waiting(run),
         "running": _running(run),
         "state": state,
-        "blocks": [np.asarray(part).tobytes() for part in e.blocks[-3:-2]] if run.rules.prefix_cache else [],
-        "host": [_bytes(part) for part in e.blocks] if run.rules.evict == "swap" else [],
+        "blocks": [_bytes(e.blocks.memory)] if run.rules.prefix_cache else [],
+        "host": [_bytes(getattr(e.blocks, part)) for part in HostKV._fields] if run.rules.evict == "swap" else [],
         "items": [np.asarray(e.items.tokens[slot * most : (slot + 1) * most]).tobytes() for slot in under_way],
         "out": run.records.out.tobytes(),
     }

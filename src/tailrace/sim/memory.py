@@ -1,4 +1,4 @@
-"""What an engine's KV blocks are under its rules: counted, named (prefix cache), or with host memory beside them."""
+"""What an engine's KV blocks are under its rules: counted or named (prefix cache), with host memory or without."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from ..schedule.blocks import Blocks
 from ..schedule.engine import Limits
 from ..schedule.host import HostKV, build_host
 from ..schedule.prefix import build_blocks
+from ..schedule.tiered import Tiered, build_tiered
 from ..schedule.transfer import IN, OUT
 from ..workloads.prefix import engine_ids
 from ..workloads.workload import Workload
@@ -42,12 +43,14 @@ def block_bytes(rules: EngineRules, config: EngineConfig, latency: Latency) -> i
 
 def blocks(w: Workload, rules: EngineRules, limits: Limits, config: EngineConfig, latency: Latency) -> Any:
     """The engine's ``blocks`` for workload ``w``; None where they are only counted. Raises as `block_bytes`."""
-    if rules.prefix_cache:
-        return _named(w, rules, limits)
-    return _with_host(max(len(w), 1), rules, config, latency) if rules.evict == "swap" else None
+    named = _named(w, rules, limits) if rules.prefix_cache else None
+    if rules.evict != "swap":
+        return named
+    host = _host(max(len(w), 1), rules, config, latency)
+    return host if named is None else build_tiered(named, host)
 
 
-def _with_host(rows: int, rules: EngineRules, config: EngineConfig, latency: Latency) -> HostKV:
+def _host(rows: int, rules: EngineRules, config: EngineConfig, latency: Latency) -> HostKV:
     size = block_bytes(rules, config, latency)
     out_s, in_s = (size / (speed * GB) for speed in (config.swap_out_gb_per_s, config.swap_in_gb_per_s))
     return build_host(rows, config.host_kv_tokens // rules.block_tokens, out_s, in_s)
@@ -66,7 +69,7 @@ def _named(w: Workload, rules: EngineRules, limits: Limits) -> Blocks:
 
 def swap_counts(held: Any) -> dict[str, float]:
     """What a run's counters say of host memory, from the engine's ``blocks``; empty without it."""
-    if not isinstance(held, HostKV):
+    if not isinstance(held, (HostKV, Tiered)):
         return {}
     host, lanes = held.host, held.lanes
     return {
