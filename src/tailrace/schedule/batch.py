@@ -87,6 +87,8 @@ def plan(e: Any, slot: int, now: float) -> int:
             return e.plan.items[0]
         if attempt == FIRST and e.plan.timed[0]:
             attempt = UNTIMED
+        elif ahead > 0:
+            return 0  # displaced in vain: the next step has their blocks
         elif e.core.kv_short[0] == KV_STALL and e.core.running[0] > 0 and e.core.in_flight[0] == 0:
             attempt = DEADLOCK  # with a step under way, its end may yet free blocks
         else:
