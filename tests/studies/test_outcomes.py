@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tailrace.errors import UserError
+from tailrace.registry import POLICIES
 from tailrace.studies import outcomes, parity
 from tailrace.studies.outcomes import Task
 from tailrace.studies.parity import Outcome
@@ -121,7 +122,16 @@ def test_the_plan_has_every_case_for_some_policies_and_the_base_case_for_all() -
     assert len(set(newest)) == len(newest)
     assert {case for policy, case in newest if policy == "qba"} == set(parity.CASES)
     assert {case for policy, case in newest if policy == "psf"} < set(parity.CASES)
+    for policy in parity.LATER:
+        assert {case for name, case in newest if name == policy} == {*parity.MAIN_CASES, "little memory"}
     assert parity.plan(TESTED[1]) == [(policy, "base") for policy, case in newest if case == "base"]
+
+
+def test_every_policy_with_an_order_of_its_own_is_compared() -> None:
+    """Only those that are nothing but an engine's rules are not: vLLM has its own."""
+    compared = {parity.registered(policy)[0] for policy, _ in parity.plan(TESTED[0])}
+    ours = [name for name in POLICIES.names() if POLICIES.get(name).__module__.startswith("tailrace.policies")]
+    assert {name for name in ours if not POLICIES.get(name).rules_alone} == compared
 
 
 def test_the_table_shows_what_is_kept_and_what_is_missing(cache: Path, ran: list[str]) -> None:

@@ -180,8 +180,12 @@ def bench(
 def parity(
     workload: Annotated[str, typer.Argument(help="Arrivals, one second a step; default: near saturation")] = "",
     policies: Annotated[
-        str, typer.Option(help="Policies; vllm_fcfs and vllm_priority run as vLLM's own scheduler, others in it")
-    ] = "vllm_fcfs,vllm_priority,fcfs,priority,psf,aa,qba,sjf,srpt",
+        str,
+        typer.Option(
+            help="Policies; vllm_fcfs and vllm_priority run as vLLM's own scheduler, others in it. Default: all "
+            "that `make parity` compares"
+        ),
+    ] = "",
     cases: Annotated[
         str, typer.Option(help="Cases, comma separated; all: every one; planned: each policy's, as `make parity` does")
     ] = "base,async",

@@ -16,6 +16,7 @@ from rich.table import Table
 
 from ..errors import UserError, nearest
 from ..registry import POLICIES
+from ..spec import split_list
 from ..studies import outcomes, parity
 from ..vllm_plugin import TESTED
 from ..vllm_plugin.offline import version
@@ -56,12 +57,14 @@ def run(options: Options) -> None:
 
 
 def _tasks(options: Options, vllm: str) -> list[outcomes.Task]:
-    """Each policy in each case; in those that are planned for it if the cases are ``planned``."""
-    policies = [name.strip() for name in options.policies.split(",")]
-    for name in policies:
-        POLICIES.get(name.removeprefix("plugin:"))
+    """Each policy (all that are planned if none is named) in each case, or in those planned for it."""
+    planned = dict.fromkeys(policy for policy, _ in parity.plan(vllm))
+    policies = split_list(options.policies) if options.policies else list(planned)
+    names = [parity.registered(policy)[0] for policy in policies]
+    for name in names:
+        POLICIES.get(name)
     if options.cases == "planned":
-        pairs = [(policy, case) for policy, case in parity.plan(vllm) if policy in policies]
+        pairs = [(policy, case) for policy, case in parity.plan(vllm) if parity.registered(policy)[0] in names]
     else:
         cases = list(parity.CASES) if options.cases == "all" else [name.strip() for name in options.cases.split(",")]
         for name in cases:

@@ -56,7 +56,7 @@ def key_of(task: Task) -> str:
 
     So one environment finds what the others, with other versions of vLLM, have found.
     """
-    policy = POLICIES.get(task.policy.removeprefix("plugin:"))
+    policy = POLICIES.get(parity.registered(task.policy)[0])
     digest = hashlib.sha256(json.dumps(dataclasses.astuple(task)).encode() + _code())
     digest.update(_digest(task.arrivals).encode())
     for file in _jit.sources_of(policy.Params):

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from .. import config, latency, params, workloads
+from .. import config, latency, params, spec, workloads
 from ..errors import UserError, nearest
 from ..registry import POLICIES
 from ..rules import EngineRules
@@ -25,13 +25,16 @@ from ..vllm_plugin.offline import OfflineScheduler, Settings, Step, digits, vers
 from ..workloads.prefix import engine_ids
 from ..workloads.workload import Workload
 
-__all__ = ["CASES", "POLICIES_OF_VLLM", "WORKLOAD", "Outcome", "compare", "plan"]
+__all__ = ["CASES", "POLICIES_OF_VLLM", "WORKLOAD", "Outcome", "compare", "plan", "registered"]
 
 WORKLOAD: Final = (
     "poisson:rate_rps=0.13,requests={requests},prompt_median=60,prompt_sigma=1.2,prompt_cap=450,"
     "output_median=55,output_sigma=0.8,output_cap=200,prefix_groups=5,prefix_tokens=48"
 )
 """Near saturation under the base case, with preemptions; arrivals in steps."""
+
+LATENCY: Final = "piecewise:constant_s=1,per_token_s=0"
+"""A second a step. The plugin is told of it too: boosts ask the latency model how long work takes."""
 
 POLICIES_OF_VLLM: Final = {"vllm_fcfs": "fcfs", "vllm_priority": "priority"}
 """Our name of each stock policy, and vLLM's."""
@@ -69,6 +72,13 @@ EVERY_CASE: Final = ("vllm_fcfs", "vllm_priority", "qba", "srpt")
 """Policies compared in every case; the others are in the main ones."""
 OTHERS: Final = ("fcfs", "psf", "aa", "sjf", "priority")
 MAIN_CASES: Final = ("base", "async", "prefix cache")
+LATER: Final = (
+    *("gamma_boost", "dist_boost", "uniboost_base", "memguard:k_tokens=16"),
+    *("uniboost:k_tokens=16,min_samples=20,gamma_max_per_s=1", "uniboost_rekeyed:min_samples=20,gamma_max_per_s=1"),
+    *("spf", "ltr:idle_steps=50", "trail", "las", "mlfq:quantum_tokens=32,starve_s=100"),
+)
+"""Compared in the main cases and where memory is short, so that they displace for it. Parameters that
+bring milestones, fits of γ, promotions and quanta into runs of these lengths."""
 
 
 def plan(vllm: str) -> list[tuple[str, str]]:
@@ -77,9 +87,14 @@ def plan(vllm: str) -> list[tuple[str, str]]:
     def wanted(policy: str, case: str) -> bool:
         if vllm in TESTED[1:]:
             return case == "base"
-        return policy in EVERY_CASE or case in MAIN_CASES
+        return policy in EVERY_CASE or case in MAIN_CASES or (policy in LATER and case == "little memory")
 
-    return [(policy, case) for case in CASES for policy in (*EVERY_CASE, *OTHERS) if wanted(policy, case)]
+    return [(policy, case) for case in CASES for policy in (*EVERY_CASE, *OTHERS, *LATER) if wanted(policy, case)]
+
+
+def registered(policy: str) -> tuple[str, dict[str, str]]:
+    """``(name, parameters)`` of a policy as it is given here: ``[plugin:]NAME[:k=v,…]``. Raises UserError."""
+    return spec.parse(policy.removeprefix("plugin:"))
 
 
 @dataclass(frozen=True)
@@ -108,14 +123,15 @@ def _workload(text: str, priorities: bool) -> Workload:
 
 def _ours(w: Workload, policy: str, s: Settings) -> Iterator[Step]:
     """Our engine's steps."""
+    name, given = registered(policy)
     rules = [field.name for field in dataclasses.fields(EngineRules) if hasattr(s, field.name)]
     size = {"token_budget": s.token_budget, "kv_tokens": (s.blocks - 1) * s.block_tokens}
     size["max_seqs"] = s.active_seqs or s.max_seqs
     engine = config.engine("vllm_v1", {**size, **{name: getattr(s, name) for name in rules}})
-    cls = POLICIES.get(policy)
-    values = params.build(cls.Params, {}, policy)
+    cls = POLICIES.get(name)
+    values = params.build(cls.Params, given, policy)
     honoured, _ = settle(cls, values)
-    instance = Instance(w, cls, values, engine, latency.build("piecewise:constant_s=1,per_token_s=0"), honoured)
+    instance = Instance(w, cls, values, engine, latency.build(LATENCY), honoured)
     e, width, number = instance.engine, len(instance.engine.seats.run), 0
     phases, instance.buffers.core["hold"] = instance.buffers.table["phase"], 1
     while True:
@@ -201,14 +217,14 @@ def compare(text: str, policy: str, case: str, steps: int) -> Outcome:
     """
     if case not in CASES:
         raise UserError(f"unknown case {case!r}{nearest(case, CASES)}")
-    name = policy.removeprefix("plugin:")
+    name, given = registered(policy)
     stock = POLICIES_OF_VLLM.get(policy)
-    plugin = None if stock else {"policy": name}
+    plugin = None if stock else {"policy": name, "params": given, "latency": LATENCY}
     settings = dataclasses.replace(CASES[case], policy=stock or "fcfs", tailrace=plugin)
     w = _workload(text, "priority" in policy)
     count = preemptions = mismatches = 0
     first: dict[str, Any] | None = None
-    for ours, theirs in zip(_ours(w, name, settings), _theirs(w, settings), strict=False):
+    for ours, theirs in zip(_ours(w, policy, settings), _theirs(w, settings), strict=False):
         preemptions += len(theirs.preempted)
         wrong = _difference(ours, theirs)
         if wrong is not None:
