@@ -20,7 +20,7 @@ from tailrace.rules import EngineRules, merge
 from tailrace.schedule.engine import Limits
 from tailrace.table import LONG, SHORT
 from tailrace.vllm_plugin.asks import Classes, columns
-from tailrace.vllm_plugin.honour import settle
+from tailrace.vllm_plugin.honour import HostMemory, host_memory, settle
 from tailrace.vllm_plugin.host import Decision, PolicyHost
 from tailrace.vllm_plugin.queue import RankedQueue
 
@@ -81,6 +81,21 @@ def test_a_barred_request_is_not_seen() -> None:
         queue.peek_request()
     queue.bar([])
     assert queue.peek_request() is a
+
+
+def test_a_bounded_queue_seems_empty_once_no_more_may_be_taken() -> None:
+    queue, left = RankedQueue(), 2
+    for name in "abc":
+        queue.add_request(_request(name))
+    queue.bound(lambda: left - len(queue.taken))
+    queue.order([])
+    taken = []
+    while queue:
+        taken.append(queue.pop_request().request_id)
+    assert taken == ["a", "b"]
+    assert len(queue) == 1
+    queue.order([])  # the next step
+    assert queue
 
 
 def _host(name: str, capacity: int = 64, blocks: int = 1000, seqs: int = 8, **given: Any) -> PolicyHost:
@@ -323,6 +338,54 @@ def test_rules_honoured_and_refused() -> None:
     sarathi = POLICIES.get("sarathi")
     with pytest.raises(UserError, match="engine rules alone"):
         settle(sarathi, params.build(sarathi.Params, {}, "sarathi"))
+
+
+def _transfer(connector: str | None, **extra: Any) -> Any:
+    return SimpleNamespace(kv_connector=connector, kv_connector_extra_config=extra)
+
+
+@pytest.mark.parametrize(
+    ("transfer", "kept", "said"),
+    [
+        (None, HostMemory(), "--kv-transfer-config"),
+        (_transfer("NixlConnector"), HostMemory(), "no KV offloading connector"),
+        (_transfer("OffloadingConnector"), HostMemory("OffloadingConnector"), '"offload_prompt_only": false'),
+        (
+            _transfer("OffloadingConnector", offload_prompt_only=False),
+            HostMemory("OffloadingConnector", whole=True),
+            "OffloadingConnector loads their full blocks",
+        ),
+        (_transfer("LMCacheConnectorV1"), HostMemory("LMCacheConnectorV1"), "LMCacheConnectorV1 loads back what"),
+        (
+            _transfer(
+                "MultiConnector",
+                connectors=[
+                    {"kv_connector": "NixlConnector"},
+                    {
+                        "kv_connector": "OffloadingConnector",
+                        "kv_connector_extra_config": {"offload_prompt_only": False},
+                    },
+                ],
+            ),
+            HostMemory("OffloadingConnector", whole=True),
+            "OffloadingConnector loads their full blocks",
+        ),
+    ],
+)
+def test_what_a_connector_keeps(transfer: Any, kept: HostMemory, said: str) -> None:
+    assert host_memory(transfer) == kept
+    assert said in str(kept)
+
+
+def test_swap_is_honoured_where_all_of_a_request_is_kept() -> None:
+    trail = POLICIES.get("trail")
+    chosen = params.build(trail.Params, {"rule": "swap"}, "trail")
+    for memory in (HostMemory(), HostMemory("OffloadingConnector"), HostMemory("OffloadingConnector", whole=True)):
+        honoured, refused = settle(trail, chosen, memory)
+        assert honoured.get("evict") == ("swap" if memory.whole else None)
+        assert refused.get("evict") == (None if memory.whole else "swap")
+    stock = POLICIES.get("vllm_fcfs")  # asks for recompute, and more is no harm
+    assert settle(stock, params.build(stock.Params, {}, ""), HostMemory("x", whole=True))[1] == {}
 
 
 ORDERING = ("order_scope", "victim", "may_preempt_at_cap", "may_preempt_for_kv")

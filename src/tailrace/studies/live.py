@@ -23,7 +23,7 @@ import numpy as np
 from ..errors import UserError
 from ..params import show
 from ..vllm_plugin.honour import settle
-from ..vllm_plugin.online import Ask, Served
+from ..vllm_plugin.online import Ask, Memory, Served
 from .runs import parse_policies
 
 __all__ = ["BURST", "STOCK", "Burst", "claims", "e2e", "pair", "plan", "plugin", "rows", "run"]
@@ -93,10 +93,12 @@ def plugin(text: str) -> dict[str, dict[str, Any] | None]:
     return found
 
 
-def run(bursts: Sequence[Burst], plugins: Sequence[dict[str, Any] | None]) -> list[list[Served]]:
+def run(
+    bursts: Sequence[Burst], plugins: Sequence[dict[str, Any] | None], memory: Memory | None = None
+) -> list[list[Served]]:
     """`online.serve` in a process of its own. Raises UserError with vLLM's last line if it fails."""
     asks = [plan(burst) for burst in bursts]
-    wanted = {"bursts": asks, "max_seqs": bursts[0].max_seqs, "plugins": list(plugins)}
+    wanted = {"bursts": asks, "max_seqs": bursts[0].max_seqs, "plugins": list(plugins), "memory": memory}
     environment = {"VLLM_LOGGING_LEVEL": "ERROR", **os.environ, **ENVIRONMENT}
     with tempfile.TemporaryDirectory(prefix="tailrace-live-") as folder:
         out = Path(folder) / "served.json"

@@ -15,7 +15,7 @@ from typing import Any
 
 from . import TailraceScheduler
 
-__all__ = ["VOCABULARY", "OfflineScheduler", "Settings", "Step", "digits", "version"]
+__all__ = ["VOCABULARY", "OfflineScheduler", "Settings", "Step", "digits", "offloading", "version"]
 
 MAX_MODEL_LEN = 16384
 BITS = 9
@@ -58,6 +58,10 @@ class Settings:
     prefix_cache: bool = False
     aborts: bool = False
     """Clients give up while steps are under way."""
+    host_blocks: int = 0
+    """KV blocks in host memory, filled by vLLM's OffloadingConnector; 0 = no connector."""
+    load_steps: int = 1
+    """Steps that a load from there takes."""
     tailrace: dict[str, Any] | None = None
     """The plugin's settings; None = vLLM's own scheduler."""
 
@@ -119,7 +123,10 @@ def _build(settings: Settings) -> Any:
         **since_0_31,
     )
     cache = CacheConfig(block_size=settings.block_tokens, enable_prefix_caching=settings.prefix_cache)
+    # One head of one float: 8 bytes a token, and vLLM rounds a block in host memory up to pages of 4 KiB.
+    transfer = offloading(settings.host_blocks << 12, {}) if settings.host_blocks else None
     config = VllmConfig(
+        kv_transfer_config=transfer,
         scheduler_config=scheduling,
         model_config=model,
         cache_config=cache,
@@ -141,6 +148,53 @@ def _build(settings: Settings) -> Any:
         block_size=settings.block_tokens,
         log_stats=False,
     )
+
+
+def offloading(host_bytes: int, extra: dict[str, Any]) -> Any:
+    """vLLM's own connector to host memory, keeping prompt and output; ``extra``: more of its settings."""
+    from vllm.config import KVTransferConfig
+
+    settings = {"cpu_bytes_to_use": host_bytes, "offload_prompt_only": False, **extra}
+    return KVTransferConfig(kv_connector="OffloadingConnector", kv_role="kv_both", kv_connector_extra_config=settings)
+
+
+class _Transfers:
+    """The connector's worker side: what it says of copies, without any KV to copy.
+
+    Stores end with the step after the one that asks for them, as vLLM begins them then; those that
+    must be over before a block is used again are over in the step that says so.
+    """
+
+    def __init__(self, load_steps: int) -> None:
+        self._load_steps = load_steps
+        self._stores: list[int] = []
+        self._loads: list[tuple[int, int, str]] = []
+        self._step = 0
+        self.loaded_blocks = self.stored_blocks = 0
+
+    @property
+    def under_way(self) -> bool:
+        """Whether a copy has not ended."""
+        return bool(self._stores or self._loads)
+
+    def step(self, wanted: Any) -> Any:
+        """What ends in a step, given the connector's metadata of it."""
+        from vllm.distributed.kv_transfer.kv_connector.v1.offloading.common import OffloadingWorkerMetadata
+        from vllm.v1.outputs import KVConnectorOutput
+
+        self._step += 1
+        flushed = [job for job in wanted.store_jobs if job in (wanted.jobs_to_flush or ())]
+        done, self._stores = self._stores + flushed, [job for job in wanted.store_jobs if job not in flushed]
+        self._loads += [(self._step + self._load_steps - 1, job, it.req_id) for job, it in wanted.load_jobs.items()]
+        over = [load for load in self._loads if load[0] <= self._step]
+        self._loads = [load for load in self._loads if load[0] > self._step]
+        self.stored_blocks += sum(len(it.src_spec.block_ids) for it in wanted.store_jobs.values())
+        self.loaded_blocks += sum(len(it.dst_spec.block_ids) for it in wanted.load_jobs.values())
+        jobs = dict.fromkeys([*done, *(job for _, job, _ in over)], 1)
+        return KVConnectorOutput(
+            finished_recving={name for *_, name in over},
+            kv_connector_worker_meta=OffloadingWorkerMetadata(completed_jobs=jobs),
+        )
 
 
 def _hasher(block_tokens: int) -> Any:
@@ -168,7 +222,9 @@ class OfflineScheduler:
         self.ended = 0
         """Requests that have finished."""
         self._under_way: list[Any] = []
-        self._hasher = _hasher(settings.block_tokens) if settings.prefix_cache else None
+        named = settings.prefix_cache or settings.host_blocks
+        self._hasher = _hasher(settings.block_tokens) if named else None
+        self.transfers = _Transfers(settings.load_steps) if settings.host_blocks else None
 
     def add(
         self, row: int, prompt: list[int], output_tokens: int, arrival_s: float, priority: int, told: dict[str, Any]
@@ -211,9 +267,9 @@ class OfflineScheduler:
         return len(self._under_way)
 
     def schedule(self) -> Step | None:
-        """Schedule a step; None if it holds nothing."""
+        """Schedule a step; None if it holds nothing (with a connector it may: copies take steps)."""
         output = self.scheduler.schedule()
-        if not output.num_scheduled_tokens and not output.preempted_req_ids:
+        if not output.num_scheduled_tokens and not output.preempted_req_ids and self.transfers is None:
             return None
         self.begun(output)
         admitted = [r.req_id for r in output.scheduled_new_reqs] + list(output.scheduled_cached_reqs.resumed_req_ids)
@@ -244,6 +300,7 @@ class OfflineScheduler:
                 logprobs=None,
                 prompt_logprobs_dict={},
                 pooler_output=[],
+                kv_connector_output=self.transfers and self.transfers.step(output.kv_connector_metadata),
             ),
         )
         self.ended += before - len(self.scheduler.requests)

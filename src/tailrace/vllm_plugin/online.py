@@ -14,17 +14,20 @@ import json
 import sys
 import tempfile
 import time
+import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from . import TailraceScheduler
-from .offline import TINY_LLAMA
+from .offline import TINY_LLAMA, offloading
 
-__all__ = ["Ask", "Served", "serve"]
+__all__ = ["Ask", "Memory", "Served", "serve"]
 
 MAX_MODEL_LEN = 2048
 TOKEN_BUDGET = 512
+BLOCK_TOKENS = 32
+COUNTED = ("scheduled", "preempted", "displaced", "in_vain", "loaded")
 TURN = 50
 """Engine steps until the next engine has its turn."""
 # The CPU build's attention needs heads of at least 64.
@@ -40,6 +43,14 @@ class Ask(NamedTuple):
     output_tokens: int
     """It makes exactly so many, and its prediction says so."""
     long: bool
+
+
+class Memory(NamedTuple):
+    """KV blocks of 32 tokens, of which vLLM keeps one."""
+
+    blocks: int
+    host_blocks: int
+    """In host memory, filled by vLLM's OffloadingConnector; 0 = no connector. One a process has it."""
 
 
 @dataclass
@@ -61,9 +72,29 @@ class Served:
     """… the seconds these steps took, …"""
     busy_cpu_s: float = 0.0
     """… and the processor seconds."""
+    checksums: list[int] = field(default_factory=list)
+    """Of each request's output token ids."""
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(COUNTED, 0))
+    """``scheduled`` tokens, computed again or not; ``preempted``; of these, for a waiting request
+    ``displaced``, and for one that did not start ``in_vain``; blocks ``loaded`` from host memory."""
 
 
-def _engine(max_seqs: int, tailrace: dict[str, Any] | None) -> Any:
+def _memory(memory: Memory | None) -> dict[str, Any]:
+    """vLLM's arguments for it."""
+    given: dict[str, Any] = {"max_model_len": MAX_MODEL_LEN}
+    if memory is None:
+        return given
+    longest = min(MAX_MODEL_LEN, (memory.blocks - 1) * BLOCK_TOKENS)
+    given = {"block_size": BLOCK_TOKENS, "num_gpu_blocks_override": memory.blocks, "max_model_len": longest}
+    if memory.host_blocks:
+        # A block's keys and values of all layers; 4 bytes a float.
+        size = 2 * 4 * LLAMA["num_hidden_layers"] * LLAMA["hidden_size"] * BLOCK_TOKENS  # type: ignore[operator]
+        spec = {"spec_name": "ProcessMemory", "spec_module_path": f"{__package__}.process_memory"}
+        given["kv_transfer_config"] = offloading(memory.host_blocks * size, spec)
+    return given
+
+
+def _engine(max_seqs: int, tailrace: dict[str, Any] | None, memory: Memory | None) -> Any:
     """vLLM's engine with its own scheduler (``tailrace=None``) or with the plugin's."""
     from vllm.v1.engine.llm_engine import LLMEngine
 
@@ -79,13 +110,13 @@ def _engine(max_seqs: int, tailrace: dict[str, Any] | None) -> Any:
             load_format="dummy",
             dtype="float32",
             seed=0,
-            max_model_len=MAX_MODEL_LEN,
             max_num_seqs=max_seqs,
             max_num_batched_tokens=TOKEN_BUDGET,
             enable_prefix_caching=False,
             enforce_eager=True,
             disable_log_stats=True,
             **ours,
+            **_memory(memory),
         )
         return LLMEngine.from_engine_args(args)
 
@@ -116,9 +147,25 @@ class _Run:
 
     def __init__(self, engine: Any, asks: list[Ask], max_seqs: int) -> None:
         self.engine, self.asks, self.max_seqs = engine, asks, max_seqs
-        self.found = Served([0.0] * len(asks), [0] * len(asks))
+        self.found = Served([0.0] * len(asks), [0] * len(asks), checksums=[0] * len(asks))
+        self._count()
         self.came: list[tuple[float, int]] = []
         self.number, self.start = 0, time.perf_counter()
+
+    def _count(self) -> None:
+        """Have vLLM's scheduler count what it schedules."""
+        scheduler = self.engine.engine_core.engine_core.scheduler
+        schedule, found = type(scheduler).schedule, self.found
+
+        def counted(*args: Any, **kwargs: Any) -> Any:
+            output = schedule(scheduler, *args, **kwargs)
+            found.counts["scheduled"] += output.total_num_scheduled_tokens
+            found.counts["preempted"] += len(output.preempted_req_ids or ())
+            for name in ("displaced", "in_vain"):
+                found.counts[name] = getattr(scheduler, name, 0)
+            return output
+
+        scheduler.schedule = counted
 
     @property
     def over(self) -> bool:
@@ -135,8 +182,9 @@ class _Run:
         outputs = self.engine.step()
         now, self.number, found.steps = time.perf_counter(), self.number + 1, found.steps + 1
         for output in outputs:
+            row = int(output.request_id)
+            found.checksums[row] = zlib.crc32(bytes(str(output.outputs[0].token_ids), "ascii"), found.checksums[row])
             if output.finished:
-                row = int(output.request_id)
                 found.order.append(row)
                 found.e2e_s[row], found.e2e_steps[row] = now - self.came[row][0], self.number - self.came[row][1]
         made = sum(len(output.outputs[0].token_ids) for output in outputs)
@@ -147,7 +195,9 @@ class _Run:
             found.busy_cpu_s += time.process_time() - cpu
 
 
-def serve(bursts: list[list[Ask]], max_seqs: int, plugins: list[dict[str, Any] | None]) -> list[list[Served]]:
+def serve(
+    bursts: list[list[Ask]], max_seqs: int, plugins: list[dict[str, Any] | None], memory: Memory | None = None
+) -> list[list[Served]]:
     """Each burst, one after another, by an engine a plugin; what each of them saw, by burst.
 
     Several engines take turns of some steps, forwards and backwards, so that whatever else the
@@ -159,7 +209,7 @@ def serve(bursts: list[list[Ask]], max_seqs: int, plugins: list[dict[str, Any] |
 
     engines = []
     for tailrace in plugins:
-        engines.append(_engine(max_seqs, tailrace))
+        engines.append(_engine(max_seqs, tailrace, memory))
         # Once a process is enough, and vLLM's CPU platform, which looks through all modules for
         # it, falls over llvmlite's, which the plugin has loaded by the second time (0.32.0).
         type(current_platform).register_triton_kernel_overrides = lambda *_: None
@@ -174,6 +224,10 @@ def serve(bursts: list[list[Ask]], max_seqs: int, plugins: list[dict[str, Any] |
                         run.step()
             turn.reverse()
         found.append([run.found for run in runs])
+    if memory is not None and memory.host_blocks:
+        from .process_memory import COPIED
+
+        found[-1][0].counts["loaded"] = COPIED["loaded"]
     return found
 
 
@@ -181,7 +235,8 @@ def main() -> None:
     """Read what to serve from standard input, write what was seen to the file named: vLLM prints at will."""
     wanted = json.load(sys.stdin)
     bursts = [[Ask(*ask) for ask in asks] for asks in wanted["bursts"]]
-    found = serve(bursts, wanted["max_seqs"], wanted["plugins"])
+    memory = Memory(*wanted["memory"]) if wanted.get("memory") else None
+    found = serve(bursts, wanted["max_seqs"], wanted["plugins"], memory)
     Path(sys.argv[1]).write_text(json.dumps([[dataclasses.asdict(served) for served in runs] for runs in found]))
 
 

@@ -18,6 +18,10 @@ def _nobody() -> list[Any]:
     return []
 
 
+def _room() -> int:
+    return 1
+
+
 class RankedQueue:
     """Waiting requests by request_id; without an order, in the order of coming."""
 
@@ -26,11 +30,19 @@ class RankedQueue:
         self._front: list[Any] = []
         self._more: Callable[[], list[Any]] = _nobody
         self._barred: set[str] = set()
+        self._left: Callable[[], int] = _room
+        self.taken: list[Any] = []
+        """Requests popped since the last call of `order`."""
+
+    def bound(self, left: Callable[[], int]) -> None:
+        """Seem empty whenever ``left`` says that no more may be taken."""
+        self._left = left
 
     def order(self, front: Iterable[Any], more: Callable[[], list[Any]] = _nobody) -> None:
         """Set the order of this step: ``front``, then what ``more`` yields until it is empty."""
         self._front = list(front)[::-1]
         self._more = more
+        self.taken.clear()
 
     def bar(self, names: Iterable[str]) -> None:
         """Hide these until the next call of `bar`."""
@@ -44,6 +56,7 @@ class RankedQueue:
         """Take the first request. Raises IndexError when none waits."""
         request = self.peek_request()
         del self._requests[request.request_id]
+        self.taken.append(request)
         return request
 
     def peek_request(self) -> Any:
@@ -83,6 +96,8 @@ class RankedQueue:
             self._requests.pop(request.request_id, None)
 
     def __bool__(self) -> bool:
+        if self._left() <= 0:
+            return False
         if not self._barred:
             return bool(self._requests)
         return len(self._requests) > sum(name in self._requests for name in self._barred)

@@ -1,6 +1,6 @@
 """The scheduler class vLLM loads: its own, with a tailrace policy's order.
 
-The one file tied to vLLM's version. Six methods are overridden; KV, prefix cache, LoRA,
+Tied to vLLM's version, as `facts` is. Six methods are overridden; KV, prefix cache, LoRA,
 structured output, speculative decoding, connectors and aborts stay vLLM's.
 """
 
@@ -25,10 +25,10 @@ from .. import hooks, latency, params
 from ..errors import UserError, nearest
 from ..registry import POLICIES
 from ..rules import EngineRules, merge
-from ..schedule.engine import Limits
 from . import TESTED
 from .asks import Classes, columns
-from .honour import settle
+from .facts import Cache, engine_rules, limits
+from .honour import host_memory, settle
 from .host import MOST_TOKENS, Decision, PolicyHost, Step
 from .queue import RankedQueue
 
@@ -72,13 +72,16 @@ class _Tailrace:
         found = options(self.vllm_config)  # type: ignore[attr-defined]
         cls = POLICIES.get(str(found["policy"]))
         values = params.build(cls.Params, found.get("params", {}), f"policy {cls.name}")
-        honoured, refused = settle(cls, values)
+        memory = host_memory(self.vllm_config.kv_transfer_config)  # type: ignore[attr-defined]
+        honoured, refused = settle(cls, values, memory)
         if hasattr(cls, "step_limits"):
             refused["step_limits"] = "a limit of sequences"
         cost = latency.build(str(found.get("latency", NO_COST))).cost
-        rules = merge(engine_rules(self), honoured, cls.name)
-        cached = getattr(self.cache_config, "enable_prefix_caching", False)  # type: ignore[attr-defined]
-        self.host = PolicyHost(cls, values, cost, limits(self), rules, cache=_Cache(self) if cached else None)
+        # Whatever keeps a preempted request's KV, to vLLM it starts anew, and is found computed.
+        rules = merge(engine_rules(self), {**honoured, "evict": "recompute"}, cls.name)
+        connected = self.connector is not None  # type: ignore[attr-defined]
+        cached = connected or getattr(self.cache_config, "enable_prefix_caching", False)  # type: ignore[attr-defined]
+        self.host = PolicyHost(cls, values, cost, limits(self), rules, cache=Cache(self) if cached else None)
         self.host.warm()
         self._classes = Classes(found.get("classes"))
         self._whole = rules.order_scope == "all"
@@ -91,11 +94,20 @@ class _Tailrace:
         # which is how a policy's own choice reaches it; the waiting keep our order.
         self.policy = SchedulingPolicy.PRIORITY if self._by_hook else SchedulingPolicy.FCFS
         self.waiting = RankedQueue()
+        if not self._puts_aside:
+            self.kv_holding_waiting = RankedQueue()
+        self._coming: list[Any] = []
+        """Requests whose KV was being loaded when the step began."""
+        self._most = limits(self).max_seqs
+        if connected and rules.may_preempt_at_cap:
+            self.waiting.bound(self._seats_left)
         self._under_way: deque[tuple[Any, Step]] = deque()
         log.warning(
             "tailrace: policy %s %s; honoured %s; refused %s",
             cls.name, params.show(values), honoured or "none", refused or "none",
         )  # fmt: skip
+        if connected or rules.may_preempt_at_cap or rules.may_preempt_for_kv or "evict" in refused:
+            log.warning("tailrace: preempted requests are %s", memory)
 
     def add_request(self, request: Any) -> None:
         if request.request_id not in self.requests:  # type: ignore[attr-defined]
@@ -141,6 +153,7 @@ class _Tailrace:
             for place, request in enumerate(self.host.victim_order(self.running, now)):
                 request.priority = -place
         self.waiting.order(decision.front, lambda: self.host.more(now))
+        self._coming = self._load(decision)
         if decision.most_tokens is None:
             output = super().schedule(*args, **kwargs)  # type: ignore[misc]
         else:
@@ -162,6 +175,25 @@ class _Tailrace:
             self.skipped_waiting.remove_requests(aside)  # type: ignore[attr-defined]
             self.waiting.prepend_requests(aside)
 
+    @property
+    def _holding(self) -> Any:
+        """Requests that wait and hold KV: a connector loads it, or has."""
+        return self.skipped_waiting if self._puts_aside else self.kv_holding_waiting  # type: ignore[attr-defined]
+
+    def _load(self, decision: Decision) -> list[Any]:
+        """Those of them whose KV is on the way; vLLM takes all before others that wait, by rank."""
+        if not self._holding:
+            return []
+        if not self._puts_aside:
+            self.kv_holding_waiting.order(decision.front)
+        return [request for request in self._holding if request.status == LOADING]
+
+    def _seats_left(self) -> int:
+        """Places for waiting requests, less one for each whose KV a connector loads: it was chosen to
+        run next, and if another took its place meanwhile that one would be displaced for it."""
+        coming = sum(request.status == LOADING for request in (*self._coming, *self.waiting.taken))
+        return int(self._most - len(self.running) - self.num_waiting_for_streaming_input - coming)  # type: ignore[attr-defined]
+
     def _within(self, most_tokens: int, *args: Any, **kwargs: Any) -> Any:
         """vLLM's own step, of at most ``most_tokens`` tokens."""
         before = self.max_num_scheduled_tokens  # type: ignore[has-type]
@@ -176,16 +208,16 @@ class _Tailrace:
     def _displace(self, decision: Decision, throttle_prefills: bool = False) -> list[tuple[Any, Any]]:
         """Preempt before the step, as only then the same step may admit; barred from it.
 
-        Not where vLLM admits nobody, frees blocks later than now, or the one who gains is not ready
-        to start (its grammar is compiled, its KV is on the way). Returns (displaced, gaining) pairs.
+        Not where vLLM admits nobody, or the one who gains is not ready to start (its grammar is
+        compiled, its KV is on the way). Returns (displaced, gaining) pairs.
         """
         unpaused = self._pause_state.name == "UNPAUSED"  # type: ignore[attr-defined]
-        if throttle_prefills or not unpaused or getattr(self, "defer_block_free", False):
+        if throttle_prefills or not unpaused:
             return []
         pairs = [
             (loser, winner)
             for loser, winner in zip(decision.displaced, decision.gaining, strict=True)
-            if winner in self.waiting and winner.status in READY
+            if self._ready(winner)
         ]
         gone = {loser.request_id for loser, _ in pairs}
         self.running = [request for request in self.running if request.request_id not in gone]
@@ -197,11 +229,17 @@ class _Tailrace:
         self.displaced += len(gone)
         return pairs
 
+    def _ready(self, request: Any) -> bool:
+        if request.status == LOADING:
+            return request.request_id in self.finished_recving_kv_req_ids  # type: ignore[attr-defined]
+        return request.status in READY and (request in self.waiting or request in self._holding)
+
     def _check(self, gone: list[tuple[Any, Any]], output: Any) -> None:
-        """Count who was displaced in vain, and leave them alone for a while."""
+        """Count who was displaced in vain, and leave them alone for a while. Not in vain if KV is
+        loaded for the one who gains."""
         self.waiting.bar(())
         for loser, winner in gone:
-            if winner.request_id not in output.num_scheduled_tokens:
+            if winner.request_id not in output.num_scheduled_tokens and winner.status != LOADING:
                 self.in_vain += 1
                 if self.in_vain & (self.in_vain - 1) == 0:  # 1, 2, 4, …
                     log.warning("tailrace: %d of %d displaced in vain", self.in_vain, self.displaced)
@@ -247,52 +285,15 @@ class _Tailrace:
         return ended
 
 
-class _Cache:
-    """vLLM's prefix cache, as the host asks it. Looking changes nothing in it, but repeats KV events
-    where these are reported in full."""
-
-    def __init__(self, scheduler: Any) -> None:
-        self._scheduler = scheduler
-
-    def found(self, request: Any) -> tuple[int, int]:
-        """See `host.Cache`."""
-        blocks, tokens, *_ = self._scheduler.kv_cache_manager.get_computed_blocks(request)
-        return tokens, sum(block.ref_cnt == 0 and not block.is_null for group in blocks.blocks for block in group)
-
-    def yields(self, request: Any) -> int:
-        """See `host.Cache`."""
-        blocks = self._scheduler.kv_cache_manager.get_blocks(request.request_id).blocks
-        return sum(block.ref_cnt == 1 and not block.is_null for group in blocks for block in group)
-
-
 READY = (RequestStatus.WAITING, RequestStatus.PREEMPTED)
 """States from which vLLM starts a request at once."""
+LOADING = RequestStatus.WAITING_FOR_REMOTE_KVS
+"""It holds blocks that a connector fills; then it starts."""
 OVER = {status for status in RequestStatus if RequestStatus.is_finished(status)}
 OVER.add(RequestStatus.WAITING_FOR_STREAMING_REQ)
 """Finished, or a session between two inputs: each of them is a request of its own to a policy."""
 OUTPUT, COMPUTED, STATUS = map(attrgetter, ("_output_token_ids", "num_computed_tokens", "status"))
 """Read of every request in every step; vLLM's own properties would be a Python call each."""
-
-
-def engine_rules(scheduler: Any) -> EngineRules:
-    """What this vLLM does, as the engine's rules."""
-    s = scheduler.scheduler_config
-    return EngineRules(
-        watermark=float(getattr(s, "watermark", 0.0) or 0.0),
-        reserve_full_isl=bool(getattr(s, "scheduler_reserve_full_isl", False)),
-        chunk_cap=int(getattr(s, "long_prefill_token_threshold", 0) or 0),
-        chunk_cap_alone=not hasattr(s, "long_prefill_token_threshold_adaptive"),  # as vLLM 0.30
-        chunk_cap_adaptive=bool(getattr(s, "long_prefill_token_threshold_adaptive", False)),
-        block_tokens=scheduler.block_size,
-        steps_in_flight=1,
-    )
-
-
-def limits(scheduler: Any) -> Limits:
-    """The size of this vLLM; one block is its null block."""
-    most = getattr(scheduler, "max_num_active_reqs", scheduler.max_num_running_reqs)
-    blocks = max(int(scheduler.kv_cache_config.num_blocks) - 1, 1)
-    return Limits(scheduler.max_num_scheduled_tokens, most, blocks * scheduler.block_size)
 
 
 def service_tokens(found: Mapping[str, Any]) -> int:
