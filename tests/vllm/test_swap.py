@@ -157,8 +157,7 @@ def test_a_whole_engine_swaps() -> None:
     )
     needed = sum(ask.prompt_tokens + ask.output_tokens - 1 for ask in live.plan(burst))
     trail = list(live.plugin("trail:rule=swap").values())
-    ((recomputed,),) = live.run([burst], trail, Memory(40, 0))
-    ((swapped,),) = live.run([burst], trail, Memory(40, 400))
+    (recomputed,), (swapped,) = live.run([burst], trail, [Memory(40, 0), Memory(40, 400)])
     assert swapped.checksums == recomputed.checksums
     assert swapped.counts["loaded"] > 50
     assert min(served.counts["displaced"] for served in (swapped, recomputed)) >= 5

@@ -94,11 +94,12 @@ def plugin(text: str) -> dict[str, dict[str, Any] | None]:
 
 
 def run(
-    bursts: Sequence[Burst], plugins: Sequence[dict[str, Any] | None], memory: Memory | None = None
+    bursts: Sequence[Burst], plugins: Sequence[dict[str, Any] | None], memories: Sequence[Memory] = ()
 ) -> list[list[Served]]:
-    """`online.serve` in a process of its own. Raises UserError with vLLM's last line if it fails."""
+    """`online.serve` in a process of its own, once or with one memory after another. Raises UserError
+    with vLLM's last line if it fails."""
     asks = [plan(burst) for burst in bursts]
-    wanted = {"bursts": asks, "max_seqs": bursts[0].max_seqs, "plugins": list(plugins), "memory": memory}
+    wanted = {"bursts": asks, "max_seqs": bursts[0].max_seqs, "plugins": list(plugins), "memories": memories}
     environment = {"VLLM_LOGGING_LEVEL": "ERROR", **os.environ, **ENVIRONMENT}
     with tempfile.TemporaryDirectory(prefix="tailrace-live-") as folder:
         out = Path(folder) / "served.json"

@@ -50,7 +50,8 @@ class Memory(NamedTuple):
 
     blocks: int
     host_blocks: int
-    """In host memory, filled by vLLM's OffloadingConnector; 0 = no connector. One a process has it."""
+    """In host memory, filled by vLLM's OffloadingConnector; 0 = no connector. A process has one
+    connector, which stays: no engine may come after it."""
 
 
 @dataclass
@@ -235,8 +236,8 @@ def main() -> None:
     """Read what to serve from standard input, write what was seen to the file named: vLLM prints at will."""
     wanted = json.load(sys.stdin)
     bursts = [[Ask(*ask) for ask in asks] for asks in wanted["bursts"]]
-    memory = Memory(*wanted["memory"]) if wanted.get("memory") else None
-    found = serve(bursts, wanted["max_seqs"], wanted["plugins"], memory)
+    memories = [Memory(*memory) for memory in wanted["memories"]] if wanted.get("memories") else [None]
+    found = [runs for each in memories for runs in serve(bursts, wanted["max_seqs"], wanted["plugins"], each)]
     Path(sys.argv[1]).write_text(json.dumps([[dataclasses.asdict(served) for served in runs] for runs in found]))
 
 
