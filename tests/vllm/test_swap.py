@@ -127,8 +127,8 @@ def test_a_place_is_kept_for_whom_it_was_made_free() -> None:
     assert kept.scheduler.in_vain <= lost.scheduler.in_vain
 
 
-def test_what_is_said_at_start_up(caplog: pytest.LogCaptureFixture) -> None:
-    logging.getLogger("vllm").propagate = True
+def test_what_is_said_at_start_up(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logging.getLogger("vllm"), "propagate", True)
     trail = {"policy": "trail", "params": {"rule": "swap"}}
     for blocks, rule, line in (
         (100, "'evict': 'swap'}; refused", "swapped: OffloadingConnector loads their full blocks back"),
@@ -137,7 +137,8 @@ def test_what_is_said_at_start_up(caplog: pytest.LogCaptureFixture) -> None:
         caplog.clear()
         with caplog.at_level(logging.WARNING, logger="vllm.tailrace"):
             OfflineScheduler(Settings(tailrace=trail, host_blocks=blocks))
-        policy, memory = (record.getMessage() for record in caplog.records if record.name == "vllm.tailrace")
+        said = [record.getMessage() for record in caplog.records if record.name == "vllm.tailrace"]
+        policy, memory = dict.fromkeys(said)  # vLLM 0.30 has two handlers
         assert rule in policy
         assert line in memory
 
