@@ -290,7 +290,7 @@ class OfflineScheduler:
 
         output = self._under_way.pop(0)
         names = list(output.num_scheduled_tokens)
-        before = len(self.scheduler.requests)
+        live = [name for name in names if name in self.scheduler.requests]
         self.scheduler.update_from_output(
             output,
             ModelRunnerOutput(
@@ -303,7 +303,7 @@ class OfflineScheduler:
                 kv_connector_output=self.transfers and self.transfers.step(output.kv_connector_metadata),
             ),
         )
-        self.ended += before - len(self.scheduler.requests)
+        self.ended += sum(name not in self.scheduler.requests for name in live)
 
     def _sampled(self, name: str) -> list[int]:
         """The next output token: the digits of the request's number over and over, so that no two
