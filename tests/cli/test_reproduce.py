@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -49,3 +50,29 @@ def test_numbers_beside_the_papers_and_claims(tailrace: Any) -> None:
 )
 def test_mistakes_cost_one_line(refused: Any, arguments: list[str], says: str) -> None:
     refused(["reproduce", "qba", "--quick", *arguments], says)
+
+
+def test_uniboosts_study_prints_claims_and_writes_a_page(tailrace: Any, tmp_path: Path) -> None:
+    page = tmp_path / "uniboost.md"
+    call = ("reproduce", "uniboost", "--only", "staircase,lengths", "--quick", "--jobs", "1")
+    shown = tailrace(*call, "--page", str(page))
+    assert shown.code == 0
+    assert "not run: main, left out by --only" in " ".join(shown.out.split())
+    assert (tmp_path / "uniboost" / "staircase.svg").exists()
+    assert "## Lengths" in page.read_text()
+    document = json.loads(tailrace(*call, "--json").out)
+    assert (document["study"], document["settings"]["only"]) == ("uniboost", ["lengths", "staircase"])
+    assert {claim["holds"] for claim in document["claims"]} == {None}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--only", "mian"], "unknown experiment 'mian' (did you mean 'main'?)"),
+        (["--only", ","], "no experiment in ','"),
+        (["--seeds", "1"], "--seeds"),
+        (["--page", "uniboost"], "end the page's name with .md"),
+    ],
+)
+def test_mistakes_in_uniboosts_study_cost_one_line(refused: Any, arguments: list[str], says: str) -> None:
+    refused(["reproduce", "uniboost", "--quick", *arguments], says)
