@@ -8,7 +8,7 @@ from typing import Any
 from ..report import reproduction
 from ..studies.reproduce.qba import plan, profiles, study, windows
 from .console import console, print_json
-from .progress import progress
+from .progress import advancing
 from .reproduced import judged, printed
 
 __all__ = ["Options", "run"]
@@ -38,7 +38,7 @@ def run(options: Options, as_json: bool, command: str) -> None:
     scope = plan.Scope(plan.choose(options.only), options.seeds, options.quick, options.azure, factor)
     chosen = [p.with_options(options.jitter, options.concurrency_s) for p in profiles.choose(options.profile)]
     wanted = study.Study(chosen, scope, options.jobs, options.cache)
-    with progress(study.count(wanted), quiet=as_json) as done:
+    with advancing(study.count(wanted), quiet=as_json) as done:
         document = {"command": command, **study.run(wanted, done)}
     if options.page:
         reproduction.write(options.page, document)

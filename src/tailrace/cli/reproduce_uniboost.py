@@ -8,7 +8,7 @@ from typing import Any
 from ..report import reproduction
 from ..studies.reproduce.uniboost import plan, study
 from .console import console, print_json
-from .progress import progress
+from .progress import advancing
 from .reproduced import judged, printed
 
 __all__ = ["Options", "run"]
@@ -33,8 +33,9 @@ def run(options: Options, as_json: bool, command: str) -> None:
     wanted = study.Study(
         plan.Scope(plan.choose(options.only), options.seeds, options.quick), options.jobs, options.cache
     )
-    planned = study.prepare(wanted)
-    with progress(planned.runs, quiet=as_json) as done:
+    with advancing(study.references(wanted), quiet=as_json) as done:
+        planned = study.prepare(wanted, done)
+    with advancing(planned.runs, quiet=as_json) as done:
         document = {"command": command, **study.run(planned, done)}
     if options.page:
         reproduction.write(options.page, document)

@@ -93,3 +93,11 @@ def test_a_mistake_surfaces_before_anything_runs(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(points, "_run", lambda task: pytest.fail("ran"))
     with pytest.raises(UserError, match="did you mean"):
         sample([FCFS, dataclasses.replace(FCFS, policy="fcsf")], 5, workers=1)
+
+
+def test_points_that_see_the_same_requests_go_together_but_not_all_of_them() -> None:
+    many = [dataclasses.replace(FCFS, policy=f"qba:k={k}") for k in range(1, 12)]
+    other = dataclasses.replace(FCFS, predictions="none")
+    tasks = points._tasks([(point, (0, 1)) for point in [*many, other]])
+    assert [len(task.points) for task in tasks] == [points.MOST_POINTS, 11 - points.MOST_POINTS, 1]
+    assert [point for task in tasks for point in task.points] == [*many, other]

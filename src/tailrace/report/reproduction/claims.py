@@ -9,7 +9,7 @@ from ..facts import join
 from ..markup import code, escape, paragraph, table
 from .study import Study
 
-__all__ = ["claims_section", "counted"]
+__all__ = ["claims_section", "counted", "tested"]
 
 WORDS: Final = {True: "holds", False: "**does not hold**"}
 UNTESTED: Final = "not tested"
@@ -56,11 +56,16 @@ def counted(study: Study) -> str:
     return f"Of the paper's claims ({len(found)} in all) {who}."
 
 
+def tested(record: Mapping[str, Any]) -> bool:
+    """Whether the runs for a claim were made."""
+    return not str(record["why"]).startswith(UNTESTED)
+
+
 def _word(record: Mapping[str, Any] | None) -> str:
     """What became of a claim, in a word or two."""
     if record is None:
         return UNTESTED
-    return WORDS.get(record["holds"], UNTESTED if record["why"].startswith(UNTESTED) else UNDECIDED)
+    return WORDS.get(record["holds"], UNDECIDED if tested(record) else UNTESTED)
 
 
 def _by_claim(study: Study) -> dict[tuple[str, str], dict[str, Mapping[str, Any]]]:

@@ -27,6 +27,8 @@ __all__ = ["Point", "Samples", "column", "folder", "sample"]
 
 BLOCK: Final = 10
 """Seeds of a point that are run, and kept, together."""
+MOST_POINTS: Final = 8
+"""Of those that see the same requests: a sweep of all settings would keep one core busy when the others are done."""
 MOST_BYTES: Final = 64 << 20
 """Numbers kept; the ones unused for longest go first."""
 
@@ -115,7 +117,11 @@ def _tasks(missing: Sequence[tuple[Point, tuple[int, ...]]]) -> list[_Task]:
     together: dict[tuple[Any, ...], list[Point]] = {}
     for point, block in missing:
         together.setdefault((block, point.traffic, point.predictions), []).append(point)
-    return [_Task(tuple(points), group[0]) for group, points in together.items()]
+    return [
+        _Task(tuple(points[first : first + MOST_POINTS]), group[0])
+        for group, points in together.items()
+        for first in range(0, len(points), MOST_POINTS)
+    ]
 
 
 def _compile(points: Iterable[Point], workers: int) -> None:

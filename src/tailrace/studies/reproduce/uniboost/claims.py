@@ -18,10 +18,10 @@ from .. import cells
 from ..claims import Claims, Verdict
 from ..measure import F8
 from ..verdicts import Ratio, all_hold, below, between, ratio
-from .plan import BURST_CV, STARTS, TIGHT_KV
+from .plan import BURST_CV
 from .settings import GAMMA_HIGH, GAMMA_LOW, RULES
 
-__all__ = ["CLAIMS", "RULE_NAMES", "View", "gain"]
+__all__ = ["CLAIMS", "NAMES", "RULE_NAMES", "View", "against", "claim", "gain", "knee", "pairs"]
 
 RULE_NAMES: Final = {
     "srpt_decode_first": "running decodes keep their places",
@@ -57,11 +57,11 @@ def shown(found: Ratio) -> str:
     return f"{found.value:+.1f} % [{found.low:.1f}, {found.high:.1f}]".replace("-", "−")
 
 
-def _gain(view: View, experiment: str, policy: str, base: str, metric: str, **at: Any) -> Ratio:
+def against(view: View, experiment: str, policy: str, base: str, metric: str, **at: Any) -> Ratio:
     return gain(view.of(experiment, policy, metric, **at), view.of(experiment, base, metric, **at), metric)
 
 
-def _pairs(found: Mapping[str, Ratio]) -> str:
+def pairs(found: Mapping[str, Ratio]) -> str:
     return ", ".join(f"{NAMES.get(p, f'against {p}')} {shown(r)}" for p, r in found.items())
 
 
@@ -98,15 +98,15 @@ HEADLINE: Final = (
 def _headline(policy: str, metric: str, least: float, text: str, rule: str) -> None:
     @claim("main", f"mix-2, SRPT with {RULE_NAMES[rule]}: {text} ({NAMES[policy]})")
     def _decide(view: View) -> Verdict:
-        found = _gain(view, "main", policy, rule, metric, mix="mix-2")
-        limit = _gain(view, "main", "sarathi", rule, metric, mix="mix-2")
+        found = against(view, "main", policy, rule, metric, mix="mix-2")
+        limit = against(view, "main", "sarathi", rule, metric, mix="mix-2")
         return between(found, low=least), f"{shown(found)}; first come first served, the limit of γ: {shown(limit)}"
 
 
 def _throughput(policy: str, rule: str) -> None:
     @claim("main", f"mix-2, SRPT with {RULE_NAMES[rule]}: throughput within 1 % ({NAMES[policy]})")
     def _decide(view: View) -> Verdict:
-        found = _gain(view, "main", policy, rule, "requests_per_s", mix="mix-2")
+        found = against(view, "main", policy, rule, "requests_per_s", mix="mix-2")
         return between(found, -1.0, 1.0), shown(found)
 
 
@@ -119,16 +119,16 @@ for _rule in RULES:
 
 @claim("main", "mix-2: DistBoost's TTFT is worse than SRPT's, its P99 E2E better (running decodes keep their places)")
 def _strawman(view: View) -> Verdict:
-    ttft = _gain(view, "main", "dist_boost", DECODE_FIRST, "ttft_mean_s", mix="mix-2")
-    tail = _gain(view, "main", "dist_boost", DECODE_FIRST, "e2e_p99_s", mix="mix-2")
+    ttft = against(view, "main", "dist_boost", DECODE_FIRST, "ttft_mean_s", mix="mix-2")
+    tail = against(view, "main", "dist_boost", DECODE_FIRST, "e2e_p99_s", mix="mix-2")
     return all_hold([between(ttft, high=0.0), between(tail, low=0.0)]), f"TTFT {shown(ttft)}, P99 E2E {shown(tail)}"
 
 
 @claim("bursts", f"Bursts (CV {BURST_CV:g}): P99 E2E at least 25 % better than SRPT whose decodes keep their places")
 def _bursts(view: View) -> Verdict:
-    found = {p: _gain(view, "bursts", p, DECODE_FIRST, "e2e_p99_s", cv=BURST_CV) for p in (*NAMES, "sarathi")}
+    found = {p: against(view, "bursts", p, DECODE_FIRST, "e2e_p99_s", cv=BURST_CV) for p in (*NAMES, "sarathi")}
     best = found["uniboost_high"]
-    return between(best, low=25.0), ", ".join(f"{NAMES.get(p, p)} {shown(r)}" for p, r in found.items())
+    return between(best, low=25.0), pairs(found)
 
 
 # ── §6.2 ─────────────────────────────────────────────────────────────────────────────
@@ -268,65 +268,4 @@ def _slope(view: View) -> Verdict:
     means = {p: ratio(v, np.ones_like(v)) for p, v in slopes.items()}
     return all_hold(between(r, high=0.003) for r in means.values()), ", ".join(
         f"{NAMES[p]} {r.value:.4f} [{r.low:.4f}, {r.high:.4f}]" for p, r in means.items()
-    )
-
-
-# ── §5 ───────────────────────────────────────────────────────────────────────────────
-
-
-@claim("gamma", "γ ends within 5 % from three decades of starts")
-def _converges(view: View) -> Verdict:
-    ends = np.array([view.of("gamma", "uniboost", "gamma_per_s", start=start) for start in STARTS])
-    apart = ends.max(axis=0) / ends.min(axis=0) - 1
-    return bool((apart <= 0.05).all()), f"ends {ends.mean():.4f}/s; furthest apart {100 * apart.max():.1f} %"
-
-
-@claim("memory", "KV short: MemGuard moves at least 5 times fewer swapped bytes than Base with δ = 1 s")
-def _bytes(view: View) -> Verdict:
-    found = ratio(*(view.of("memory", p, "swapped_gb", kv_tokens=TIGHT_KV) for p in ("uniboost_base", "memguard")))
-    return between(found, low=5.0), f"Base/MemGuard {found}"
-
-
-@claim("memory", "No request is given more keys than 1 + ⌊log2(S/k)⌋")
-def _bound(view: View) -> Verdict:
-    over = {p: view.of("memory", p, "revisions_over_bound", kv_tokens=TIGHT_KV) for p in ("memguard", "uniboost_low")}
-    return all(not v.any() for v in over.values()), ", ".join(
-        f"{p}: {int(v.sum())} requests over it" for p, v in over.items()
-    )
-
-
-# ── §2 and §3: tails and predictions ──────────────────────────────────────────────────
-
-
-@claim("tails", "Light tail: UniBoost's P99 E2E is below SRPT's (swap) and LAS's (high γ_max)")
-def _light(view: View) -> Verdict:
-    found = {p: _gain(view, "main", "uniboost_high", p, "e2e_p99_s", mix="reasoning") for p in ("srpt_swap", "las")}
-    return all_hold(between(r, low=0.0) for r in found.values()), ", ".join(
-        f"against {p} {shown(r)}" for p, r in found.items()
-    )
-
-
-@claim("tails", "Heavy tail: UniBoost gains nothing on SRPT (swap) at P99 E2E")
-def _heavy(view: View) -> Verdict:
-    found = {p: _gain(view, "main", p, "srpt_swap", "e2e_p99_s", mix="heavy") for p in NAMES}
-    return all_hold(between(r, high=0.0) for r in found.values()), ", ".join(
-        f"{NAMES[p]} {shown(r)}" for p, r in found.items()
-    )
-
-
-@claim("noise", "Errors of prediction (CV 1) cost the predicted-short policies at least 10 % of their mean E2E")
-def _noisy(view: View) -> Verdict:
-    found = {
-        p: ratio(*(view.of("noise", p, "e2e_mean_s", cv=cv) for cv in (1.0, 0.0)))
-        for p in ("sjf", "srpt_swap", "srpt_decode_first")
-    }
-    return all_hold(between(r, low=1.1) for r in found.values()), ", ".join(f"{p} {r}" for p, r in found.items())
-
-
-@claim("noise", "With errors of CV 1 UniBoost's P99 E2E is below that of SJF and of SRPT under swap (high γ_max)")
-def _noisy_tail(view: View) -> Verdict:
-    ours = view.of("noise", "uniboost_high", "e2e_p99_s", cv=0.0)
-    found = {p: gain(ours, view.of("noise", p, "e2e_p99_s", cv=1.0), "e2e_p99_s") for p in ("sjf", "srpt_swap")}
-    return all_hold(between(r, low=0.0) for r in found.values()), ", ".join(
-        f"against {p} {shown(r)}" for p, r in found.items()
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from .... import spec
 from ....errors import UserError, nearest
@@ -13,11 +13,11 @@ from ..points import Point
 from ..tails import LEVELS, level_name
 from ..traffic import Generated
 from .settings import (
-    GAMMA_HIGH,
-    GAMMA_LOW,
+    GAMMA_FIXED,
     HEAVY,
     MIXES,
     POLICIES,
+    REFERENCE_SEEDS,
     RULES,
     SKIPPED,
     SYSTEMS,
@@ -27,6 +27,7 @@ from .settings import (
     point,
     uniboost,
 )
+from .varied import DEFAULTS, VARIED
 
 __all__ = ["BURST_CV", "EXPERIMENTS", "RHO", "TIGHT_KV", "Scope", "cells", "choose", "settings"]
 
@@ -84,6 +85,11 @@ class Scope:
     def requests(self) -> int:
         """A run's length."""
         return 600 if self.quick else 3000
+
+    @property
+    def reference_seeds(self) -> int:
+        """Of the runs that loads are stated by."""
+        return 3 if self.quick else REFERENCE_SEEDS
 
     def has(self, *names: str) -> bool:
         """Whether any of the experiments is wanted."""
@@ -271,7 +277,7 @@ def _gamma(scope: Scope, capacities: Capacities) -> list[Cell]:
 def _memory(scope: Scope, capacities: Capacities) -> list[Cell]:
     """§5.3 where KV is short."""
     rate = capacities.rate(TIGHT, RHO)
-    gamma = f"gamma_per_s={GAMMA_LOW}"
+    gamma = f"gamma_per_s={GAMMA_FIXED}"
     wanted = {
         "uniboost_base": f"uniboost_base:{gamma},hysteresis_s=1",
         "uniboost_base, δ = 20 s": f"uniboost_base:{gamma},hysteresis_s=20",
@@ -285,43 +291,6 @@ def _memory(scope: Scope, capacities: Capacities) -> list[Cell]:
         Cell("memory", name, {"kv_tokens": TIGHT_KV}, point(TIGHT, policy, rate, scope.requests), MEMORY)
         for name, policy in wanted.items()
     ]
-
-
-VARIED: Final[Mapping[str, Mapping[str, tuple[float, Mapping[str, Any], Mapping[str, Any]]]]] = {
-    "γ_max, 1/s": {f"{g:g}": (g, {}, {}) for g in (0.001, 0.002, GAMMA_LOW, 0.006, 0.01, GAMMA_HIGH, 0.05)},
-    "k, tokens": {str(k): (GAMMA_LOW, {"k_tokens": k}, {}) for k in (64, 256, 1024, 4096)},
-    "δ, s": {f"{d:g}": (GAMMA_LOW, {"hysteresis_s": d}, {}) for d in (0.0, 1.0, 10.0, 60.0)},
-    "EMA, high γ_max": {f"{w:g}": (GAMMA_HIGH, {"ema": w}, {}) for w in (0.05, 0.3, 1.0)},
-    "window, high γ_max": {str(n): (GAMMA_HIGH, {"window": n}, {}) for n in (500, 2000, 8000)},
-    "seconds a token": {
-        "the model's mean": (GAMMA_LOW, {}, {}),
-        **{f"{s:g}": (GAMMA_LOW, {"seconds_per_token": s}, {}) for s in (1e-4, 1e-3, 1e-2)},
-    },
-    "swap, GB/s": {
-        f"{b:g}": (GAMMA_LOW, {}, {"swap_out_gb_per_s": b, "swap_in_gb_per_s": b}) for b in (5.0, 25.0, 100.0)
-    },
-    "KV of the displaced": {
-        "stays until its room is needed": (GAMMA_LOW, {}, {}),
-        "goes at once": (GAMMA_LOW, {}, {"swap_out": "at_once"}),
-    },
-    "lock": {name: (GAMMA_LOW, {"lock": name}, {}) for name in ("admission", "milestone", "none")},
-    "victim": {name: (GAMMA_LOW, {"victim": name}, {}) for name in ("rank", "kv")},
-    "budget goes first to": {name: (GAMMA_LOW, {"order": name}, {}) for name in ("ranked", "decode_first")},
-}
-"""What is varied → its values → γ_max, what of the policy and of the engine it changes."""
-DEFAULTS: Final = {
-    "γ_max, 1/s": f"{GAMMA_LOW:g}",
-    "k, tokens": "256",
-    "δ, s": "1",
-    "EMA, high γ_max": "0.3",
-    "window, high γ_max": "2000",
-    "seconds a token": "the model's mean",
-    "swap, GB/s": "25",
-    "KV of the displaced": "stays until its room is needed",
-    "lock": "admission",
-    "victim": "rank",
-    "budget goes first to": "ranked",
-}
 
 
 def _sensitivity(scope: Scope, capacities: Capacities) -> list[Cell]:

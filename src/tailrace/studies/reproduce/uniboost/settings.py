@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -10,7 +10,19 @@ from .... import latency, spec
 from ..points import Point, column, sample
 from ..traffic import Generated
 
-__all__ = ["GAMMA_HIGH", "GAMMA_LOW", "HEAVY", "MIXES", "POLICIES", "RULES", "SYSTEMS", "Capacities", "Setting"]
+__all__ = [
+    "GAMMA_FIXED",
+    "GAMMA_HIGH",
+    "GAMMA_LOW",
+    "HEAVY",
+    "MIXES",
+    "POLICIES",
+    "REFERENCE_SEEDS",
+    "RULES",
+    "SYSTEMS",
+    "Capacities",
+    "Setting",
+]
 __all__ += ["SKIPPED", "engine", "point", "reference", "uniboost"]
 
 SYSTEMS: Final[Mapping[str, str]] = {
@@ -38,9 +50,12 @@ BUDGET: Final = 512
 HOST_BYTES: Final = 256e9
 """Host memory for KV, per device: an eighth of the 2 TB of a DGX A100."""
 
-GAMMA_LOW: Final = 0.003
+GAMMA_FIXED: Final = 0.003
+"""γ, 1/s, of the stages that do not adapt it."""
+GAMMA_LOW: Final = 0.006
 GAMMA_HIGH: Final = 0.02
-"""γ_max, 1/s: the low one favours time to first token; the high one leaves γ to the article's update."""
+"""γ_max, 1/s: the low one, the policy's default, favours time to first token; the high one leaves γ to the
+article's update."""
 
 RULES: Final[Mapping[str, str]] = {
     "srpt_decode_first": "trail:rule=decode_first",
@@ -63,9 +78,9 @@ POLICIES: Final[Mapping[str, str]] = {
     "spf": "spf",
     "las": "las",
     "mlfq": "mlfq",
-    "dist_boost": f"dist_boost:gamma_per_s={GAMMA_LOW}",
-    "uniboost_base": f"uniboost_base:gamma_per_s={GAMMA_LOW}",
-    "memguard": f"memguard:gamma_per_s={GAMMA_LOW}",
+    "dist_boost": f"dist_boost:gamma_per_s={GAMMA_FIXED}",
+    "uniboost_base": f"uniboost_base:gamma_per_s={GAMMA_FIXED}",
+    "memguard": f"memguard:gamma_per_s={GAMMA_FIXED}",
     "uniboost_low": uniboost(GAMMA_LOW),
     "uniboost_high": uniboost(GAMMA_HIGH),
 }
@@ -140,12 +155,19 @@ def point(
 class Capacities:
     """Requests/s of the reference runs, by setting."""
 
-    def __init__(self, settings: list[Setting], workers: int, cache: bool, quick: bool) -> None:
+    def __init__(
+        self,
+        settings: Sequence[Setting],
+        seeds: int = REFERENCE_SEEDS,
+        workers: int = 0,
+        cache: bool = True,
+        done: Callable[[int], None] = lambda runs: None,
+    ) -> None:
+        """Runs them; ``done`` is called with the number of runs that have come to be known."""
         points = {setting: reference(setting) for setting in settings}
-        seeds = 3 if quick else REFERENCE_SEEDS
-        samples = sample(points.values(), seeds, workers, cache)
-        self.rps = {setting: float(column(samples, at, "backlog_rps").mean()) for setting, at in points.items()}
+        samples = sample(points.values(), seeds, workers, cache, done)
         self.samples = {setting: column(samples, at, "backlog_rps") for setting, at in points.items()}
+        self.rps = {setting: float(rps.mean()) for setting, rps in self.samples.items()}
 
     def rate(self, setting: Setting, rho: float) -> float:
         """Requests/s that are ``rho`` of the reference run's, to four digits."""

@@ -9,7 +9,7 @@ from typing import Any
 from .... import __version__
 from ..cells import Cell
 from ..points import Point, Samples, sample
-from . import toys
+from . import design_claims, toys  # noqa: F401  registers its claims
 from .capability import capabilities
 from .claims import CLAIMS, View
 from .curves import path
@@ -18,7 +18,7 @@ from .published import SOURCE, TITLE
 from .rows import rows
 from .settings import GAMMA_HIGH, GAMMA_LOW, POLICIES, SEQS, SKIPPED, Capacities, Setting, engine, reference, uniboost
 
-__all__ = ["Planned", "Study", "assemble", "prepare", "run"]
+__all__ = ["Planned", "Study", "assemble", "prepare", "references", "run"]
 
 
 @dataclass(frozen=True)
@@ -48,10 +48,15 @@ class Planned:
         return len(self.points) * self.study.scope.seeds
 
 
-def prepare(study: Study) -> Planned:
+def references(study: Study) -> int:
+    """Runs that `prepare` makes or finds kept."""
+    return len(settings(study.scope)) * study.scope.reference_seeds
+
+
+def prepare(study: Study, done: Callable[[int], None] = lambda runs: None) -> Planned:
     """Run the reference runs, from which the loads follow, and plan the rest."""
     scope = study.scope
-    capacities = Capacities(settings(scope), study.workers, study.cache, scope.quick)
+    capacities = Capacities(settings(scope), scope.reference_seeds, study.workers, study.cache, done)
     return Planned(study, capacities, cells(scope, capacities))
 
 
