@@ -18,9 +18,9 @@ from .names import BASES, MIXES, gamma_names, label, values
 __all__ = ["page"]
 
 RULE_WORDS: Final = {
-    "srpt_decode_first": "running decodes keep their places",
-    "srpt_swap": "preemptive, by swap",
-    "srpt_recompute": "preemptive, by recompute",
+    "srpt_decode_first": "decodes keep their places",
+    "srpt_swap": "preemptive by swap",
+    "srpt_recompute": "preemptive by recompute",
 }
 
 
@@ -91,12 +91,16 @@ def _head(study: Study) -> str:
 
 def _headline(study: Study) -> str:
     """Under which rule of SRPT what the article says of its main table holds."""
-    claims = [c for c in study.document["claims"] if c["experiment"] == "main" and c["claim"].startswith("mix-2, SRPT")]
+    claims = [
+        c
+        for c in study.document["claims"]
+        if c["experiment"] == "main" and c["claim"].startswith("mix-2, against SRPT")
+    ]
     if not any(c["holds"] is not None for c in claims):
         return counted(study)
     rows, sure = [], []
     for rule in BASES:
-        of = [c for c in claims if f"SRPT with {RULE_WORDS[rule]}:" in c["claim"] and tested(c)]
+        of = [c for c in claims if f"SRPT, {RULE_WORDS[rule]}:" in c["claim"] and tested(c)]
         if not of:
             continue
         if all(c["holds"] is True for c in of):
