@@ -9,6 +9,7 @@ import pytest
 from tailrace import hooks
 from tailrace.errors import UserError
 from tailrace.latency import (
+    DEGREES,
     DEVICES,
     MODELS,
     PRESETS,
@@ -59,7 +60,7 @@ def test_tensor_parallelism_shares_flops_bytes_and_kv() -> None:
 
 @pytest.mark.parametrize("name", sorted(MODELS))
 def test_the_profile_has_the_roofline_s_margins(name: str) -> None:
-    found = derive(MODELS[name], DEVICES["a100-80gb"])
+    found = derive(MODELS[name], DEVICES["a100-80gb"], DEGREES.get(name, 1))
     assert hooks.constant_s(found.profiled) == pytest.approx(hooks.constant_s(found.roofline))
     for q, kv in ((1, 0), (512, 0), (300, 4000)):
         assert hooks.chunk_s(q, kv, found.profiled) == pytest.approx(hooks.chunk_s(q, kv, found.roofline))

@@ -8,12 +8,22 @@ from __future__ import annotations
 
 from .fit import fit_profiled, mape
 from .piecewise import PiecewiseParams
-from .presets import DEVICES, MODELS, PRESETS, Derived, DeviceFigures, Latency, ModelFigures, derive, preset
+from .presets import DEGREES, DEVICES, MODELS, PRESETS, Derived, DeviceFigures, Latency, ModelFigures, derive, preset
 from .profiled import ProfiledParams
 from .roofline import RooflineParams
 from .shape import StepShape, step_seconds, step_shape
 from .text import build
 
-__all__ = ["DEVICES", "MODELS", "PRESETS", "Derived", "DeviceFigures", "Latency", "ModelFigures", "PiecewiseParams"]
+__all__ = [
+    "DEGREES",
+    "DEVICES",
+    "MODELS",
+    "PRESETS",
+    "Derived",
+    "DeviceFigures",
+    "Latency",
+    "ModelFigures",
+    "PiecewiseParams",
+]
 __all__ += ["ProfiledParams", "RooflineParams", "StepShape", "build", "derive", "fit_profiled", "mape", "preset"]
 __all__ += ["step_seconds", "step_shape"]
