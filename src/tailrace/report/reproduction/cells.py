@@ -20,7 +20,7 @@ def cell(value: Value | None) -> str:
         return text
     decimals = len(text.partition(".")[2]) if text[0] != "<" else 4
     low, high = (f"{end:,.{decimals}f}" for end in value.ci)
-    return f"{text} [{low}, {high}]"
+    return f"{text} [{low}, {high}]".replace("-", "−")
 
 
 def of_paper(value: Value | None) -> str:

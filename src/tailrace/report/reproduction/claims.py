@@ -15,12 +15,16 @@ WORDS: Final = {True: "holds", False: "**does not hold**"}
 UNTESTED: Final = "not tested"
 """How the reason begins where the runs were not made; else the seeds were too few to tell."""
 UNDECIDED: Final = "undecided"
+BARS: Final = "Where a claim gives a margin in brackets, the margin is ours: the paper says it in words."
 Claim = Mapping[str, Mapping[str, Any]]
 """One claim's record by profile."""
 
 
-def claims_section(study: Study) -> str:
-    """A table of the claims, and those that fail under the first profile apart; empty if there are none."""
+def claims_section(study: Study, bars: str = BARS) -> str:
+    """A table of the claims, and those that fail under the first profile apart; empty if there are none.
+
+    ``bars``: whose the margins are.
+    """
     claims = _by_claim(study)
     if not claims:
         return ""
@@ -35,7 +39,6 @@ def claims_section(study: Study) -> str:
         ]
         for (experiment, claim), found in claims.items()
     ]
-    bars = "Where a claim gives a margin in brackets, the margin is ours: the paper says it in words."
     why = f"{bars} The reasons are those under {code(study.main)}." if several else bars
     parts = ["## Claims", paragraph(counted(study), why), table(headings, rows, len(headings)), _failing(study, claims)]
     return "\n\n".join(part for part in parts if part)

@@ -12,7 +12,7 @@ from tailrace.studies.reproduce.uniboost.plan import EXPERIMENTS, Scope
 from ....studies.reproduce.uniboost.worlds import as_in_the_article, document, flat
 
 SCOPE = Scope(EXPERIMENTS, 12, False)
-SECTIONS = ["Under which rule the headline holds", "Setup", "Two schedules", "Main results", "Over load", "Bursts"]
+SECTIONS = ["Under which rule the headline holds", "Setup", "Two schedules", "Main results", "Against load", "Bursts"]
 SECTIONS += ["Models", "Failure modes", "Ablation", "SLO attainment", "Starvation", "Memory", "γ under bursts"]
 SECTIONS += ["What each setting does", "Predictions with errors", "What policies can do", "Claims"]
 
@@ -31,10 +31,10 @@ def test_the_page_has_every_section_and_figure(monkeypatch: pytest.MonkeyPatch) 
 def test_it_says_first_under_which_rule_the_headline_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     text = reproduction.page(document(as_in_the_article, SCOPE, monkeypatch))
     first = text.partition("## Setup")[0]
-    assert "holds under SRPT, decodes stay, SRPT, swap and SRPT, recompute." in first
+    assert "headline hold against SRPT, decodes stay, SRPT, swap and SRPT, recompute." in first
     assert first.count("| holds") == 24
     text = reproduction.page(document(flat, SCOPE, monkeypatch))
-    assert "holds under none of the three engine rules" in text.partition("## Setup")[0]
+    assert "Not all parts of the article's headline hold against any of the three" in text.partition("## Setup")[0]
 
 
 def test_gains_stand_beside_the_articles(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,6 +26,8 @@ POLICIES: Final[Mapping[str, tuple[str, str]]] = {
     "memguard": ("MemGuard", "memguard"),
     "uniboost_low": ("UniBoost, low γ", "uniboost"),
     "uniboost_high": ("UniBoost, high γ", "uniboost"),
+    "uniboost_base, δ = 20 s": ("UniBoost-Base, δ = 20 s", "uniboost_base"),
+    "memguard, no lock": ("MemGuard without its lock", "memguard"),
     "uniboost": ("UniBoost", "uniboost"),
     "fcfs": ("FCFS", "fcfs"),
     "srpt": ("SRPT", "srpt"),

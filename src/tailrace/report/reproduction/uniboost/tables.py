@@ -11,7 +11,18 @@ from ..cells import cell, of_paper
 from ..study import Study, Value
 from .names import BASES, METRICS, MIXES, label, values
 
-__all__ = ["absolute", "by_policy", "capabilities", "gains", "memory", "sensitivity", "starvation", "toys"]
+__all__ = [
+    "absolute",
+    "by_policy",
+    "capabilities",
+    "gains",
+    "memory",
+    "mixes",
+    "percent",
+    "sensitivity",
+    "starvation",
+    "toys",
+]
 
 GAINS: Final = ("e2e_mean", "e2e_p95", "e2e_p99", "ttft_mean", "ttft_p95", "ttft_p99", "tbt_mean", "requests")
 SECONDS: Final = ("ttft_mean", "ttft_p95", "ttft_p99", "e2e_mean", "e2e_p95", "e2e_p99", "tbt_mean", "tbt_p99")
@@ -26,20 +37,23 @@ def gains(study: Study, mix: str) -> str:
         policies = list(dict.fromkeys(p for column in found.values() for p in column))
         if not policies:
             continue
-        rows = [[label(p), *(_percent(found[m].get(p)) for m in GAINS)] for p in policies]
+        rows = [[label(p), *(percent(found[m].get(p)) for m in GAINS)] for p in policies]
         printed = _printed(study, at)
         head = ["% better", *(METRICS[m] for m in GAINS)]
         parts.append(f"Against {label(rule)}:\n\n{table(head, [*rows, *printed])}")
     return "\n\n".join(parts)
 
 
-def _percent(value: Value | None) -> str:
+def percent(value: Value | None) -> str:
+    """``+8.3 [4.6, 12.1]``; where it takes more than twice as long, how many times as long."""
     if value is None or value.measured is None:
         return MISSING
+    if value.measured < -100:
+        return f"{1 - value.measured / 100:,.1f} times"
     text = f"{value.measured:+.1f}"
     if value.ci is not None:
-        text += f" [{value.ci[0]:.0f}, {value.ci[1]:.0f}]"
-    return text.replace("-", "−")
+        text += f" [{value.ci[0]:.1f}, {value.ci[1]:.1f}]"
+    return text.replace("-", "−").replace("+0.0 [0.0, 0.0]", "0")
 
 
 def _printed(study: Study, at: Mapping[str, Any]) -> list[list[str]]:
@@ -162,7 +176,7 @@ def capabilities(study: Study) -> str:
         for r in records
     ]
     head = ["policy", "light tail", "heavy tail", "works without predictions", "preemptions a request"]
-    return table([*head, "time steps waited for copies", "tokens computed again"], rows)
+    return table([*head, "time spent waiting for swaps", "tokens computed again"], rows)
 
 
 def _mark(ratio: float | None, near: float) -> str:
