@@ -13,6 +13,8 @@ from tailrace.studies.reproduce.points import Point
 from tailrace.studies.reproduce.tails import LEVELS, MEASURES, level_name, measure
 from tailrace.studies.reproduce.traffic import Generated
 
+pytestmark = pytest.mark.plain
+
 ENGINE = "vllm_v1:token_budget=256,max_seqs=3,kv_tokens=3000,evict=swap,host_kv_tokens=20000"
 POINT = Point(
     Generated("poisson:rate_rps=20,requests=60,lengths=constant:60:20@0.9+constant:200:90@0.1"),

@@ -11,6 +11,8 @@ from tailrace.studies.reproduce.uniboost.plan import EXPERIMENTS, Scope
 
 from ....studies.reproduce.uniboost.worlds import as_in_the_article, document, flat
 
+pytestmark = pytest.mark.plain
+
 SCOPE = Scope(EXPERIMENTS, 12, False)
 SECTIONS = ["Under which rule the headline holds", "Setup", "Two schedules", "Main results", "Against load", "Bursts"]
 SECTIONS += ["Models", "Failure modes", "Ablation", "SLO attainment", "Starvation", "Memory", "γ under bursts"]

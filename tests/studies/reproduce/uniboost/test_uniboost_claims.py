@@ -14,6 +14,8 @@ from tailrace.studies.reproduce.uniboost.plan import EXPERIMENTS
 
 from .worlds import KNEES, TOYS, as_in_the_article, flat, view_of
 
+pytestmark = pytest.mark.plain
+
 
 def test_every_claim_holds_in_the_articles_own_world() -> None:
     judged = CLAIMS.judge(view_of(as_in_the_article, TOYS), EXPERIMENTS)

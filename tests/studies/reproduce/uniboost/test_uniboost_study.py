@@ -17,6 +17,8 @@ from tailrace.studies.reproduce.uniboost.settings import POLICIES, Setting, engi
 
 from .worlds import SEEDS, Assumed, as_in_the_article, document
 
+pytestmark = pytest.mark.plain
+
 FULL, QUICK = Scope(EXPERIMENTS, SEEDS, False), Scope(EXPERIMENTS, 3, True)
 
 
