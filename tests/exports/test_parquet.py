@@ -13,6 +13,8 @@ from tailrace.sim.instance import DRAINED
 
 from .watched_runs import N, instance, watched
 
+OBJECTIVES = ("ttft_slo_s", "ttft_met", "tpot_met", "slo_met", "first_on_time", "on_time_tokens")
+
 
 def test_rows_names_and_nulls(tmp_path: Path) -> None:
     path, result = tmp_path / "r.parquet", watched().result
@@ -31,9 +33,10 @@ def test_rows_names_and_nulls(tmp_path: Path) -> None:
         assert row["reason"] == "finished"
         assert row["e2e_s"] == result.requests.finish_s[i] - result.requests.arrival_s[i]
         if i % 2:
-            assert [row[name] for name in ("ttft_slo_s", "ttft_met", "tpot_met", "slo_met")] == [None] * 4
+            assert [row[name] for name in OBJECTIVES] == [None] * len(OBJECTIVES)
         else:
-            assert row["ttft_met"] == (row["ttft_s"] <= 0.2)
+            assert row["ttft_met"] == row["first_on_time"] == (row["ttft_s"] < 0.2)
+            assert row["on_time_tokens"] == result.requests.on_time_tokens[i]
             assert row["slo_met"] == (row["ttft_met"] and row["tpot_met"])
     slo = result.summary()["slo"]
     met = [row["slo_met"] for row in rows[:N] if row["slo_met"] is not None]

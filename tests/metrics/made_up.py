@@ -26,11 +26,13 @@ def requests(n: int = 4, **changes: Any) -> Requests:
     if n != 4:
         columns |= {name: np.zeros(n) for name in ("arrival_s", "started_s", "first_token_s", "finish_s")}
         columns |= {"output_tokens": np.ones(n, dtype=np.int64), "reason": np.ones(n, dtype=np.int64)}
-    zeros = ("prompt_tokens", "generated_tokens", "preemptions", "recomputed_tokens", "gap_max_s", "group", "session")
+    zeros = ("generated_tokens", "preemptions", "recomputed_tokens", "gap_max_s", "group", "session")
     zeros += ("class_id", "tenant", "true_class", "predicted_class")  # type: ignore[assignment]
-    columns |= {name: np.zeros(n, dtype=np.int64) for name in zeros}
+    columns |= {name: np.zeros(n, dtype=np.int64) for name in zeros} | {"prompt_tokens": np.ones(n, dtype=np.int64)}
     columns |= {
         "preempted_s": np.zeros(n),
+        "on_time_tokens": np.full(n, -1),
+        "weight": np.ones(n),
         "alone_s": np.ones(n),
         "ttft_slo_s": np.full(n, np.inf),
         "tpot_slo_s": np.full(n, np.inf),

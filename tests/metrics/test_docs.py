@@ -13,7 +13,8 @@ TEXT = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text(encoding="u
 
 def test_every_metric_and_column_is_defined() -> None:
     result = watched().result.summary()
-    names = [*result["metrics"], *result["slo"], *result["starvation"], *result["metrics"]["wait_s"], *COLUMNS]
+    names = [*COLUMNS, *result["metrics"]["wait_s"]]
+    names += [key for part in ("metrics", "slo", "gain", "starvation") for key in result[part]]
     names += [key for key in result["counts"] if key != "preemptions"]
     names += ["load_state", "queueing", "recompute_tax", *(f"fairness.{key}" for key in result["fairness"])]
     names += [f"throughput.{key}" for key in result["throughput"]]

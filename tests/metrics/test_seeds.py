@@ -15,7 +15,8 @@ def one(x: float) -> dict[str, Any]:
 
 
 def run(x: float) -> dict[str, Any]:
-    return {"metrics": {"wait_s": dict.fromkeys(metrics.STATISTICS, x)}, "slo": {"attainment": 0.5}, "queueing": x > 2}
+    waits = dict.fromkeys(metrics.STATISTICS, x)
+    return {"metrics": {"wait_s": waits}, "slo": {"attainment": 0.5}, "gain": {"tdg_ratio": x}, "queueing": x > 2}
 
 
 def test_seeds_combine_into_means_with_intervals() -> None:
@@ -54,6 +55,7 @@ def test_pairs_tell_apart_what_intervals_do_not() -> None:
     assert pair["difference"] == pytest.approx(-0.7 / 3)
     assert pair["ci"][1] < 0
     assert found["slo"]["attainment"] == {"difference": 0.0, "ci": [0.0, 0.0]}
+    assert found["gain"]["tdg_ratio"]["difference"] == pytest.approx(-0.7 / 3)
     assert "queueing" not in found
     a, b = (metrics.combine(runs)["metrics"]["wait_s"]["ci"]["p99"] for runs in (base, better))
     assert a[0] < b[1]

@@ -76,6 +76,8 @@ def run(n: int = 400, scale: float = 1.0, seed: int = 1) -> Result:
         alone_s=np.full(n, 0.9),
         ttft_slo_s=np.full(n, np.inf),
         tpot_slo_s=np.full(n, np.inf),
+        on_time_tokens=whole - 1,
+        weight=np.ones(n),
         session=whole - 1,
         class_id=whole,
         tenant=whole,

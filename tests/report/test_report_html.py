@@ -221,12 +221,15 @@ def test_objectives_and_paired_differences_have_their_columns() -> None:
     assert "SLOs met" not in plain
     assert "Against" not in plain
     pair = {"metrics": {"wait_s": {"p99": {"difference": -1.5, "ci": [-2.0, -1.0]}}}}
-    slo = {"attainment": 0.987, "goodput_rps": 3.0}
-    rows = (result("a", 1.0, slo=slo), result("b", 2.0, slo=slo, vs={"policy": "a", "differences": pair}))
+    slo, gain = {"attainment": 0.987, "goodput_rps": 3.0}, {"tdg_ratio": 0.654}
+    rows = (result("a", 1.0, slo=slo, gain=gain), result("b", 2.0, slo=slo, vs={"policy": "a", "differences": pair}))
     text = page(document(*rows, seeds=2), [], "c", "v")
     assert "Against a" in text
     assert '<td class="best" data-value="-1.5">-1.50<small>-2.00 to -1.00</small></td>' in text
     assert ">98.7</td>" in text
+    assert ">65.4</td>" in text
+    assert "TDG_Ratio" in text
+    assert "token gain" not in plain.lower()
 
 
 def test_fairness_has_its_table() -> None:

@@ -144,6 +144,16 @@ def test_single_says_how_many_met_their_objectives() -> None:
     ]
 
 
+def test_token_gain_is_shown_where_there_is_any() -> None:
+    slo, gain = {"attainment": 0.5, "goodput_rps": 2.5}, {"tdg_ratio": 0.875}
+    assert "87.5" in printed(single(document(result("fcfs", 1.0, slo=slo, gain=gain))))
+    assert "87.5" in markdown(document(result("a", 1.0, gain=gain)))
+    columns = comparison(document(result("a", 1.0, slo=slo), result("b", 1.0, slo=slo))).columns
+    assert not any("gain" in str(column.header) for column in columns)
+    columns = comparison(document(result("a", 1.0, slo=slo, gain=gain), result("b", 1.0, slo=slo))).columns
+    assert any("gain" in str(column.header) for column in columns)
+
+
 def test_tables_of_runs_in_which_nothing_happened() -> None:
     empty = result("a", None, throughput={"output_tokens_per_s": None}, by_true_class={})
     for table in (comparison(document(empty, result("b", 1.0))), single(document(empty))):

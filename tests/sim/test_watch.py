@@ -11,6 +11,7 @@ from tailrace.sim.instance import DRAINED
 from tailrace.sim.watch import token_times
 
 from ..exports.watched_runs import N, instance, watched
+from .tokens import in_time
 
 
 @pytest.mark.parametrize("steps_in_flight", [1, 2])
@@ -38,6 +39,11 @@ def test_steps_tokens_and_spells_are_the_runs(steps_in_flight: int) -> None:
     np.testing.assert_array_equal(times[starts[1:][done] - 1], r.finish_s[done])
     gaps = np.array([np.diff(times[a:b]).max(initial=0) for a, b in itertools.pairwise(starts)])
     np.testing.assert_allclose(gaps, r.gap_max_s)
+
+    first_on_time, later_on_time = in_time(seen)
+    assert r.first_on_time.tolist() == [bool(count) for count in first_on_time]
+    assert r.on_time_tokens.tolist() == later_on_time
+    assert 0 < r.on_time_tokens[done & (r.on_time_tokens >= 0)].sum() < r.generated_tokens[done].sum() // 2
 
     np.testing.assert_array_equal(np.bincount(seen.spell_row, minlength=N)[done], r.preemptions[done] + 1)
     first = np.full(N, np.inf)

@@ -8,12 +8,13 @@ from tailrace.errors import UserError
 from tailrace.studies.objective import parse
 
 METRICS = {"metrics": {"e2e_s": {"p99": 3.0}, "tpot_s": {"mean": None}}}
+OBJECTIVES = {"slo": {"goodput_rps": 4.0}, "gain": {"tdg_ratio": 0.75}}
 RESULT = {
     **METRICS,
     "throughput": {"output_tokens_per_s": 50},
     "counts": {"preemptions": 2},
     "by_true_class": {"short": {"metrics": {"e2e_s": {"p99": 1.0}}, "counts": {"preemptions": 1}}},
-    "by_class": {"gold.v2": {"metrics": {"ttft_s": {"p90": 0.5}}, "slo": {"goodput_rps": 4.0}}},
+    "by_class": {"gold.v2": {"metrics": {"ttft_s": {"p90": 0.5}}, **OBJECTIVES}},
     "by_tenant": {"a": METRICS},
 }
 
@@ -27,6 +28,7 @@ RESULT = {
         ("short.preemptions", 1.0, -1, ""),
         ("class=gold.v2.ttft.p90", 0.5, -1, "s"),
         ("class=gold.v2.goodput_rps", 4.0, 1, "req/s"),
+        ("class=gold.v2.tdg_ratio", 0.75, 1, ""),
         ("tenant=a.e2e.p99", 3.0, -1, "s"),
         ("output_tokens_per_s", 50.0, 1, "tokens/s"),
     ],

@@ -51,6 +51,8 @@ COLUMNS: Final[dict[str, str]] = {
     "ttft_met": "whether it met that objective (an unfinished request meets none); null without one",
     "tpot_met": "whether it met that objective; null without one",
     "slo_met": "whether it met all of its objectives; null without any",
+    "first_on_time": "whether its first token came before it was due; null without a TTFT objective",
+    "on_time_tokens": "output tokens after the first that came before they were due; null without both objectives",
 }
 """Every column and what it is; the file's schema carries the same texts."""
 
@@ -106,4 +108,6 @@ def _objectives(result: Result) -> dict[str, Any]:
         "ttft_met": pa.array(first, mask=~has_ttft),
         "tpot_met": pa.array(later, mask=~has_tpot),
         "slo_met": pa.array(first & later, mask=~(has_ttft | has_tpot)),
+        "first_on_time": pa.array(r.first_on_time, mask=~has_ttft),
+        "on_time_tokens": pa.array(r.on_time_tokens, mask=r.on_time_tokens < 0),
     }

@@ -6,6 +6,7 @@ docs/metrics.md defines each: its unit, its formula and who counts.
     statistics  mean, percentiles and maximum, of values or of a histogram
     summary     counts and metrics of all requests or of a group of them
     slo         attainment and goodput
+    gain        what tokens were worth that came in time
     fairness    slowdowns, Jain's index
     state       STABLE, BACKLOGGED or OVERLOADED; starvation; whether anybody waited
     seeds       means, confidence intervals and paired differences over seeds
@@ -14,6 +15,7 @@ docs/metrics.md defines each: its unit, its formula and who counts.
 from __future__ import annotations
 
 from .fairness import fairness, jain
+from .gain import gain, token_weights
 from .requests import ABORTED, FINISHED, REJECTED, Requests
 from .seeds import combine, paired
 from .slo import attainment, met
@@ -22,5 +24,5 @@ from .statistics import STATISTICS, statistics, weighted_statistics
 from .summary import summarise
 
 __all__ = ["ABORTED", "FINISHED", "QUIET_S", "REJECTED", "STATES", "STATISTICS", "Requests", "attainment", "combine"]
-__all__ += ["fairness", "jain", "load_state", "met", "paired", "queueing", "starvation", "statistics", "summarise"]
-__all__ += ["weighted_statistics"]
+__all__ += ["fairness", "gain", "jain", "load_state", "met", "paired", "queueing", "starvation", "statistics"]
+__all__ += ["summarise", "token_weights", "weighted_statistics"]

@@ -49,7 +49,11 @@ class Requests:
     ttft_slo_s: F8
     """Infinity when none is set."""
     tpot_slo_s: F8
+    on_time_tokens: I8
+    """Output tokens after the first that came before they were due; -1 where they are never due."""
     class_id: I8
+    weight: F8
+    """The operator's, of its class."""
     tenant: I8
     session: I8
     """-1 = none."""
@@ -70,6 +74,12 @@ class Requests:
     @property
     def ttft_s(self) -> F8:
         return self.first_token_s - self.arrival_s
+
+    @property
+    def first_on_time(self) -> NDArray[np.bool_]:
+        """Whether its first token came before it was due, whatever came of the request then."""
+        with np.errstate(invalid="ignore"):
+            return self.ttft_s < self.ttft_slo_s
 
     @property
     def e2e_s(self) -> F8:

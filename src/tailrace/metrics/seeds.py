@@ -14,7 +14,7 @@ from .statistics import STATISTICS
 __all__ = ["combine", "interval", "paired"]
 
 
-SERIES: Final = frozenset({"counts", "throughput", "slo", "fairness", "tallies"})
+SERIES: Final = frozenset({"counts", "throughput", "slo", "gain", "fairness", "tallies"})
 """Mappings whose numbers get ``ci`` and ``by_seed``, as statistics do."""
 
 
@@ -53,7 +53,10 @@ def _merge(known: Sequence[Mapping[str, Any]], name: str) -> dict[str, Any]:
     return merged
 
 
-PAIRED: Final = ("counts", "metrics", "slo", "fairness", "recompute_tax", "throughput", "by_class", "by_true_class")
+PAIRED: Final = (
+    *("counts", "metrics", "slo", "gain", "fairness", "recompute_tax", "throughput"),
+    *("by_class", "by_true_class"),
+)
 
 
 def paired(results: Sequence[Mapping[str, Any]], baseline: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -17,13 +17,14 @@ Mask = NDArray[np.bool_]
 def met(r: Requests) -> tuple[Mask, Mask]:
     """``(TTFT met, TPOT met)`` by request; an objective that is not set is met by finishing.
 
+    A time meets an objective that it is strictly under (ProServe, arXiv 2512.12928, "Metrics").
     A request that did not finish meets none. One with a single output token has no TPOT,
     and meets any (as in vLLM's benchmark).
     """
     done = r.reason == FINISHED
     with np.errstate(invalid="ignore"):
-        first = done & (r.ttft_s <= r.ttft_slo_s)
-        later = done & ((r.output_tokens <= 1) | (r.tpot_s <= r.tpot_slo_s))
+        first = done & r.first_on_time
+        later = done & ((r.output_tokens <= 1) | (r.tpot_s < r.tpot_slo_s))
     return first, later
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .fairness import fairness
+from .gain import gain
 from .requests import ABORTED, FINISHED, REJECTED, Requests
 from .slo import attainment
 from .statistics import statistics, weighted_statistics
@@ -15,16 +16,19 @@ from .statistics import statistics, weighted_statistics
 __all__ = ["summarise"]
 
 
-def summarise(r: Requests, keep: NDArray[np.bool_] | None = None) -> dict[str, Any]:
+def summarise(
+    r: Requests, keep: NDArray[np.bool_] | None = None, first_token_weight: float | None = None
+) -> dict[str, Any]:
     """``{"counts", "metrics", "fairness"}`` of the requests in ``keep`` (all by default).
 
-    ``"slo"`` is there where one of them has an objective. ``keep`` must hold whole groups,
+    ``"slo"`` is there where one of them has an objective, ``"gain"`` (of which
+    ``first_token_weight`` is an option) where one for TTFT. ``keep`` must hold whole groups,
     as selections by class do, for the gaps to be right.
     """
     mask = np.ones(len(r.arrival_s), dtype=bool) if keep is None else keep
     groups = np.unique(r.group[mask])
     highest = float(r.gap_max_s[mask].max(initial=0.0))
-    slo = attainment(r, mask)
+    slo, tokens = attainment(r, mask), gain(r, mask, first_token_weight)
     return {
         "counts": _counts(r, mask),
         "metrics": {
@@ -36,6 +40,7 @@ def summarise(r: Requests, keep: NDArray[np.bool_] | None = None) -> dict[str, A
             "preempted_s": statistics(r.preempted_s[mask & (r.reason == FINISHED)]),
         },
         **({} if slo is None else {"slo": slo}),
+        **({} if tokens is None else {"gain": tokens}),
         "fairness": fairness(r, mask),
     }
 

@@ -74,6 +74,7 @@ def page(document: Mapping[str, Any], runs: Sequence[tuple[str, Result]], comman
         differences=sections.differences(document),
         classes=sections.by_class(document),
         slo=any(r.get("slo") for r in results),
+        gain=any(r.get("gain") for r in results),
         percentiles=sections.percentiles(document),
         rules=sections.rules(document),
         settings=sections.settings(document),

@@ -11,7 +11,6 @@ from ..workloads.workload import LONG_QUANTILE
 from .values import (
     METRICS,
     MISSING,
-    SLO,
     STATISTIC_NAMES,
     Cell,
     Column,
@@ -20,6 +19,7 @@ from .values import (
     difference_cell,
     grid,
     lookup,
+    objectives,
     plain,
     time_columns,
 )
@@ -138,7 +138,7 @@ def _grouped(document: Mapping[str, Any], key: str, title: str, shown: Sequence[
         if name in (result.get(key) or {})
     ]
     records = [record for _, _, record in found]
-    columns = (*CLASS_COLUMNS, *SLO) if any(record.get("slo") for record in records) else CLASS_COLUMNS
+    columns = (*CLASS_COLUMNS, *objectives(records))
     cells = grid(records, columns, [name for name, _, _ in found])
     blocks = [
         Block(

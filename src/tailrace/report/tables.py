@@ -13,7 +13,7 @@ from rich.text import Text
 from . import values
 from .lines import note
 from .markup import escape
-from .values import METRICS, SLO, STATISTIC_NAMES, Cell, Column, grid
+from .values import METRICS, STATISTIC_NAMES, Cell, Column, grid, objectives
 
 __all__ = ["comparison", "markdown", "single"]
 
@@ -94,9 +94,10 @@ def _table(document: Mapping[str, Any]) -> Table:
 
 def _objectives(record: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Rows on objectives, where there are any; a share or a rate has no percentiles."""
-    if not record.get("slo"):
+    columns = objectives([record])
+    if not columns:
         return []
-    cells = grid([record], SLO)
+    cells = grid([record], columns)
     return [(f"{title} ({unit})", c.text) for (title, unit), c in zip(cells.headings, cells.rows[0], strict=True)]
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 
 from ..metrics.seeds import interval
 
-__all__ = ["COMPARISON", "METRICS", "MISSING", "SLO", "STATISTIC_NAMES", "Cell", "Column", "Grid", "comparison"]
+__all__ = ["COMPARISON", "METRICS", "MISSING", "STATISTIC_NAMES", "Cell", "Column", "Grid", "comparison"]
 __all__ += [
     "difference_cell",
     "duration",
@@ -22,6 +22,7 @@ __all__ += [
     "lookup",
     "mark_best",
     "number",
+    "objectives",
     "plain",
     "time_columns",
     "time_unit",
@@ -111,12 +112,18 @@ COMPARISON: Final = (
 SLO: Final = (
     Column("SLOs met", ("slo", "attainment"), "share", 1),
     Column("goodput", ("slo", "goodput_rps"), "rate", 1),
+    Column("token gain", ("gain", "tdg_ratio"), "share", 1),
 )
 
 
-def comparison(results: Iterable[Mapping[str, Any]]) -> tuple[Column, ...]:
-    """The columns that compare ``results``: with objectives, where the workload sets any."""
-    return (*COMPARISON, *SLO) if any(r.get("slo") for r in results) else COMPARISON
+def objectives(records: Sequence[Mapping[str, Any]]) -> tuple[Column, ...]:
+    """The columns on objectives that any of ``records`` has: none without objectives, no gain without TTFT's."""
+    return tuple(column for column in SLO if any(r.get(column.path[0]) for r in records))
+
+
+def comparison(results: Sequence[Mapping[str, Any]]) -> tuple[Column, ...]:
+    """The columns that compare ``results``."""
+    return (*COMPARISON, *objectives(results))
 
 
 def number(value: float | None, digits: int = 3) -> str:

@@ -207,9 +207,24 @@ def _deliver(e: Any, r: Any, row: int, tokens: int, now: float) -> None:
             r.out.gap_max_s[row] = gap
     if tokens > 1:
         r.gaps[group, 0] += tokens - 1
+    if r.on_time_tokens.shape[0] > 0 and r.on_time_tokens[row] >= 0:
+        r.on_time_tokens[row] += _on_time(table, row, tokens, now - table.arrival_s[row])
     table.last_token_s[row] = now
     table.generated_tokens[row] += tokens
     e.rows.pending_tokens[row] -= tokens
+
+
+@kernel
+def _on_time(table: Any, row: int, tokens: int, elapsed_s: float) -> int:
+    """Of the row's next ``tokens``, those after its first that are not yet due ``elapsed_s`` after its arrival.
+
+    Token i is due at TTFT + (i - 1) TPOT (docs/metrics.md, Token gain).
+    """
+    first, count = table.generated_tokens[row], 0
+    for i in range(first, first + tokens):  # i - 1, as counted there
+        if i > 0 and elapsed_s < table.ttft_slo_s[row] + i * table.tpot_slo_s[row]:
+            count += 1
+    return count
 
 
 @kernel

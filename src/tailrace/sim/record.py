@@ -103,6 +103,9 @@ class Recorder(NamedTuple):
     timeline: Any
     pace: NDArray[np.float64]
     """What the steps' times are multiplied by, in turn and then again; a power of two of them."""
+    on_time_tokens: NDArray[np.int64]
+    """(rows,) output tokens after the first that came before they were due, -1 where they are never due;
+    empty where none are, so that a run without objectives loads nothing for a token."""
 
 
 class Records(NamedTuple):
@@ -113,10 +116,13 @@ class Records(NamedTuple):
     timeline: np.ndarray[Any, Any]
 
 
-def build(rows: int, groups: int, jitter: float = 0.0, seed: int = 0) -> tuple[Recorder, Records]:
+def build(
+    rows: int, groups: int, due: NDArray[np.bool_], jitter: float = 0.0, seed: int = 0
+) -> tuple[Recorder, Records]:
     """An empty recorder for ``rows`` requests in ``groups`` groups.
 
-    ``jitter``: coefficient of variation of a step's time about the latency model's.
+    ``due``: (rows,) whether a request's later tokens are due at any time. ``jitter``: coefficient
+    of variation of a step's time about the latency model's.
     """
     out, out_view = allocate(Outcome, rows)
     counters, counters_view = allocate(Counters, 1)
@@ -124,7 +130,8 @@ def build(rows: int, groups: int, jitter: float = 0.0, seed: int = 0) -> tuple[R
     out["finish_s"] = np.nan
     counters["stride"] = 1
     gaps = np.zeros((groups, GAP_BINS), dtype=np.int64)
-    recorder = Recorder(out_view, counters_view, gaps, timeline_view, _paces(jitter, seed))
+    on_time = np.where(due, 0, -1) if due.any() else np.zeros(0, dtype=np.int64)
+    recorder = Recorder(out_view, counters_view, gaps, timeline_view, _paces(jitter, seed), on_time)
     return recorder, Records(out, counters, timeline)
 
 

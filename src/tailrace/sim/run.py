@@ -24,7 +24,7 @@ from . import instance, memory, record
 from . import paths as of_policy
 from .alone import alone_s
 
-__all__ = ["Instance", "Result", "settle", "simulate"]
+__all__ = ["NO_END", "Instance", "Result", "settle", "simulate"]
 
 NO_END: Final = 1 << 60
 SLICE: Final = 1_000_000
@@ -53,7 +53,7 @@ class Result:
     def summary(self) -> dict[str, Any]:
         """The design's result object for this run."""
         r, c = self.requests, self.counters
-        span = r.span_s
+        span, token = r.span_s, self.meta["workload"].get("first_token_weight")
         done = r.reason == metrics.FINISHED
         output = int(r.generated_tokens.sum())
         total = output + int(r.prompt_tokens[done].sum())
@@ -63,7 +63,7 @@ class Result:
             "load_state": metrics.load_state(r),
             "queueing": metrics.queueing(r),
             "starvation": metrics.starvation(r),
-            **metrics.summarise(r),
+            **metrics.summarise(r, None, token),
             "recompute_tax": c["recomputed_tokens"] / c["step_tokens"] if c["step_tokens"] else None,
             "throughput": {
                 "output_tokens_per_s": output / span if span > 0 else None,
@@ -87,10 +87,10 @@ class Result:
             **memory.swap_summary(c, self.meta["engine"], self.meta["rules"]["block_tokens"]),
             **({"tallies": self.tallies} if self.tallies else {}),
             **of_policy.summary(self.paths),
-            **self._by(),
+            **self._by(token),
         }
 
-    def _by(self) -> dict[str, Any]:
+    def _by(self, first_token_weight: float | None) -> dict[str, Any]:
         """The same by class, by true and predicted length class, and by tenant."""
         r, out = self.requests, {}
         lengths = ("short", "long")
@@ -100,7 +100,8 @@ class Result:
             ("by_predicted_class", r.predicted_class, lengths),
             ("by_tenant", r.tenant, self.meta["tenant_names"]),
         ):
-            out[name] = {labels[int(i)]: metrics.summarise(r, column == i) for i in np.unique(column)}
+            groups = {labels[int(i)]: column == i for i in np.unique(column)}
+            out[name] = {label: metrics.summarise(r, group, first_token_weight) for label, group in groups.items()}
         return out
 
 
@@ -168,8 +169,10 @@ class Instance:
         keys, group = _groups(w)
         rows["group"][:n] = group
         self.groups = keys
+        due = np.zeros(len(table), dtype=bool)
+        due[:n] = np.isfinite(w.ttft_slo_s) & np.isfinite(w.tpot_slo_s)
         self.recorder, self.records = record.build(
-            len(table), max(keys, 1), self.config.step_jitter, self.config.jitter_seed
+            len(table), max(keys, 1), due, self.config.step_jitter, self.config.jitter_seed
         )
 
     def advance(self, until_s: float = math.inf, steps: int = NO_END) -> int:
@@ -220,9 +223,10 @@ class Instance:
         names = {f.name for f in dataclasses.fields(metrics.Requests)}
         columns_ = {name: table[name][:n].copy() for name in table.dtype.names or () if name in names}
         columns_ |= {name: out[name][:n].copy() for name in out.dtype.names or () if name in names}
-        w = self.workload
+        w, on_time = self.workload, self.recorder.on_time_tokens
         requests = metrics.Requests(
             **columns_,
+            on_time_tokens=on_time[:n].copy() if len(on_time) else np.full(n, -1),
             output_tokens=np.array(w.output_tokens),
             session=w.session,
             alone_s=alone_s(w.prompt_tokens, w.output_tokens, self.config.token_budget, self.rules, self.latency),

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..table import F8, I8
 from . import instance
-from .run import Instance, Result
+from .run import NO_END, Instance, Result
 
 __all__ = ["Step", "Watched", "token_times", "watch"]
 
@@ -52,11 +52,11 @@ class Watched:
     """Preempted or finished; NaN if it still ran when the run ended."""
 
 
-def watch(run: Instance) -> Watched:
-    """Run a fresh instance to its end. Raises RuntimeError if it gets stuck."""
+def watch(run: Instance, steps: int = NO_END) -> Watched:
+    """Run a fresh instance to its end, or ``steps`` steps. Raises RuntimeError if it gets stuck."""
     watcher = _Watcher(run)
     ended = instance.PAUSED
-    while ended == instance.PAUSED:
+    while ended == instance.PAUSED and watcher.begun < steps:
         ended = run.advance(steps=1)
         watcher.look()
     if ended == instance.STUCK:

@@ -17,10 +17,15 @@ OTHERS: Final[dict[str, tuple[tuple[str, ...], int, str]]] = {
     "total_tokens_per_s": (("throughput", "total_tokens_per_s"), 1, "tokens/s"),
     "attainment": (("slo", "attainment"), 1, ""),
     "goodput_rps": (("slo", "goodput_rps"), 1, "req/s"),
+    "tdg_ratio": (("gain", "tdg_ratio"), 1, ""),
     "preemptions": (("counts", "preemptions"), -1, ""),
     "recomputed_tokens": (("counts", "recomputed_tokens"), -1, "tokens"),
 }
 GROUPS: Final = {"class": "by_class", "tenant": "by_tenant"}
+UNSET: Final = {
+    "slo": "; it sets no SLOs, so nothing can attain them",
+    "gain": "; it sets no TTFT SLOs, so no token is due",
+}
 EXAMPLES: Final = "e2e.p99, short.ttft.p99, class=gold.tbt.p99, tenant=a.e2e.mean, goodput_rps"
 
 
@@ -41,19 +46,21 @@ class Objective:
         found: Any = result
         for key in self.path:
             if not isinstance(found, Mapping) or key not in found:
-                raise UserError(f"objective {self.text!r}: this workload has no {key!r}{self._there(found)}")
+                raise UserError(f"objective {self.text!r}: this workload has no {key!r}{_there(key, found)}")
             found = found[key]
         return None if found is None else float(found)
-
-    def _there(self, found: Any) -> str:
-        if self.path[0] == "slo":
-            return "; it sets no SLOs, so nothing can attain them"
-        return f"; there are {', '.join(map(str, found))}" if isinstance(found, Mapping) and found else ""
 
     @property
     def words(self) -> str:
         """For an axis."""
         return f"{self.text} ({self.unit})" if self.unit else self.text
+
+
+def _there(key: str, found: Any) -> str:
+    """What there is instead of ``key``, or why it is not there."""
+    if key in UNSET:
+        return UNSET[key]
+    return f"; there are {', '.join(map(str, found))}" if isinstance(found, Mapping) and found else ""
 
 
 def parse(text: str) -> list[Objective]:
