@@ -33,6 +33,38 @@ def test_simulate_prints_a_table_and_json(tailrace: Any) -> None:
     assert result["rules"]["order_scope"] == "waiting"
 
 
+OBJECTIVES = "low:ttft_s=0.4,tpot_s=0.025+chat"
+SERVED = ("--classes", "high@0.5 weight=2 + low@0.5", "--slo", OBJECTIVES, "--slo-scale", "0.03125")
+
+
+@pytest.mark.plain
+def test_objectives_can_be_laid_over_any_workload(tailrace: Any, tmp_path: Path) -> None:
+    call = ("simulate", *SMALL, *SERVED, "--requests", "r.parquet")
+    found = json.loads(tailrace(*call, "--json").out)
+    assert found["workload"]["slo_scale"] == 0.03125
+    (result,) = found["results"]
+    assert set(result["by_class"]) == {"high", "low"}
+    import pyarrow.parquet as pq
+
+    rows = pq.read_table("r.parquet").to_pylist()
+    assert {(row["class"], row["ttft_slo_s"], row["tpot_slo_s"]) for row in rows} == {
+        ("high", 1 / 32, 0.05 / 32),
+        ("low", 0.4 / 32, 0.025 / 32),
+    }
+    gained = ideal = 0.0
+    for row in rows:
+        weight = {"high": 2.0, "low": 1.0}[row["class"]]
+        gained += weight * (3.0 * row["first_on_time"] + row["on_time_tokens"])
+        ideal += weight * (3.0 + row["output_tokens"] - 1)
+    ratio = sum(row["prompt_tokens"] for row in rows) / sum(row["output_tokens"] for row in rows)
+    assert result["gain"]["first_token_weight"] == pytest.approx(ratio)
+    found = json.loads(tailrace(*call, "--first-token-weight", "3", "--json").out)["results"][0]
+    assert found["gain"]["tdg_ratio"] == pytest.approx(gained / ideal)
+    assert 0.05 < found["gain"]["tdg_ratio"] < 0.99
+    assert found["by_class"]["low"]["gain"]["first_token_weight"] == 3.0
+    assert "token gain (%)" in tailrace(*call).out
+
+
 def test_compare_writes_report_and_requests(tailrace: Any, tmp_path: Path) -> None:
     call = ("compare", *SMALL, "--policies", "fcfs,qba:k=3", "--jobs", "1", "--seeds", "2", "--requests", "r.parquet")
     shown = tailrace(*call)
@@ -161,6 +193,10 @@ MISTAKES = [
     (["simulate", "qba", "--engine", "vllm_v1", "--latency", "piecewise:constant_s=0.01"], "give kv_tokens="),
     (["simulate", "qba", "--predictions", "label:eps=1"], "unknown parameter 'eps'"),
     (["simulate", "qba", "--rate-scale", "0"], "rate scale 0 must be above 0"),
+    (["simulate", "qba", "--slo", "chta"], "no preset 'chta' (did you mean 'chat'?)"),
+    (["simulate", "qba", "--slo-scale", "0.5"], "this workload sets no SLOs; give --slo"),
+    (["simulate", "qba", "--classes", "a@2@3"], "workload qba: classes: a: share 2@3"),
+    (["simulate", "qba", "--first-token-weight", "0"], "--first-token-weight 0 must be above 0"),
     (["simulate"], "Missing argument"),
     (["simulate", "qba", "--polcy", "fcfs"], "--polcy"),
     (["frobnicate"], "frobnicate"),

@@ -37,6 +37,17 @@ def test_made_files_give_the_workload_back(workload: Any, name: str) -> None:
     assert classes[0] == classes[1]
 
 
+def test_made_files_keep_classes_and_objectives_laid_over(workload: Any) -> None:
+    over = ("--classes", "high weight=2 + low", "--slo", "high:chat", "--slo-scale", "2")
+    assert workload("make", "poisson:requests=50", *over, "--out", "w.csv").code == 0
+    back = load("w.csv")
+    high = [back.class_names[i] == "high" for i in back.class_id]
+    assert 10 < sum(high) < 40
+    assert [slo == 2.0 for slo in back.ttft_slo_s.tolist()] == high
+    assert {back.class_names[i]: back.class_weights[i] for i in (0, 1)} == {"high": 2.0, "low": 1.0}
+    assert "0.1 s" in workload("inspect", "poisson:requests=50", *over).out
+
+
 def test_make_json_limit_rate_and_the_prefix(workload: Any, tmp_path: Path) -> None:
     call = ("make", "qba:prefix_groups=2,prefix_tokens=16", "--out", "w.csv", "--limit", "50", "--rate-scale", "2")
     found = json.loads(workload(*call, "--json").out)

@@ -12,8 +12,10 @@ from . import reproduce as reproduce_verb
 from . import workload as workload_verb
 from .options import (
     Bench,
+    Classes,
     Engine,
     Figures,
+    FirstToken,
     Format,
     Jobs,
     Json,
@@ -23,6 +25,8 @@ from .options import (
     Predictions,
     RateScale,
     Requests,
+    Slo,
+    SloScale,
     WorkloadArg,
 )
 
@@ -76,6 +80,10 @@ def simulate(
     limit: Limit = 0,
     rate_scale: RateScale = 1.0,
     format: Format = "",
+    classes: Classes = "",
+    slo: Slo = "",
+    slo_scale: SloScale = 1.0,
+    first_token_weight: FirstToken = None,
     requests: Requests = "",
     save_bench: Bench = "",
     trace: Annotated[str, typer.Option(help="Write every step and request as a trace for ui.perfetto.dev")] = "",
@@ -85,9 +93,11 @@ def simulate(
 ) -> None:
     """Run one policy over a workload and print what its requests saw."""
     from ..studies.runs import Job
+    from ..workloads import Service
     from . import compare as verb
 
-    job = Job(workload, policy, engine, latency, predictions, seed, limit or None, rate_scale, format or None)
+    service = Service(classes, slo, slo_scale, first_token_weight)
+    job = Job(workload, policy, engine, latency, predictions, seed, limit or None, rate_scale, format or None, service)
     outputs = verb.Outputs(requests, save_bench, trace, figures)
     verb.simulate(job, outputs, not no_cache, as_json)
 
@@ -103,6 +113,10 @@ def compare(
     limit: Limit = 0,
     rate_scale: RateScale = 1.0,
     format: Format = "",
+    classes: Classes = "",
+    slo: Slo = "",
+    slo_scale: SloScale = 1.0,
+    first_token_weight: FirstToken = None,
     report: Annotated[
         str | None, typer.Option(help="HTML report; '' for none", show_default="tailrace-report.html; none with --json")
     ] = None,
@@ -116,9 +130,11 @@ def compare(
 ) -> None:
     """Run several policies over the same workload: one table and one HTML report."""
     from ..studies.runs import Job
+    from ..workloads import Service
     from . import compare as verb
 
-    job = Job(workload, "fcfs", engine, latency, predictions, None, limit or None, rate_scale, format or None)
+    service = Service(classes, slo, slo_scale, first_token_weight)
+    job = Job(workload, "fcfs", engine, latency, predictions, None, limit or None, rate_scale, format or None, service)
     page = report if report is not None else "" if as_json else "tailrace-report.html"
     options = verb.Options(policies, seeds, markdown, jobs, not no_cache, as_json)
     verb.compare(job, options, verb.Outputs(requests, save_bench, "", figures, page), sys.argv[1:])
@@ -141,6 +157,10 @@ def tune(
     limit: Limit = 0,
     rate_scale: RateScale = 1.0,
     format: Format = "",
+    classes: Classes = "",
+    slo: Slo = "",
+    slo_scale: SloScale = 1.0,
+    first_token_weight: FirstToken = None,
     plot: Annotated[str, typer.Option(help="Draw the settings and their Pareto front: a .png or .svg file")] = "",
     jobs: Jobs = 0,
     no_cache: NoCache = False,
@@ -149,9 +169,11 @@ def tune(
     """Search policies and parameters for the best of one objective, or the Pareto front of two."""
     from ..studies import tune as study
     from ..studies.runs import Job
+    from ..workloads import Service
     from . import tune as verb
 
-    job = Job(workload, "fcfs", engine, latency, predictions, None, limit or None, rate_scale, format or None)
+    service = Service(classes, slo, slo_scale, first_token_weight)
+    job = Job(workload, "fcfs", engine, latency, predictions, None, limit or None, rate_scale, format or None, service)
     options = verb.Options(objective, policies or study.DEFAULT, seeds, plot, jobs, not no_cache, as_json)
     verb.run(job, options)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import math
 from typing import Any
 
 from rich.table import Table
@@ -56,9 +57,15 @@ def catalogue() -> dict[str, Any]:
         ],
         "formats": list(workloads.formats()),
         "predictions": [{"name": name, "parameters": _parameters(cls)} for name, cls in workloads.settings().items()],
+        "slo": [{"name": name, **_finite(preset._asdict())} for name, preset in workloads.PRESETS.items()],
         "engines": [config.show() for config in ENGINES.values()],
         "latency": [preset.show() for preset in latency.PRESETS.values()],
     }
+
+
+def _finite(values: dict[str, Any]) -> dict[str, Any]:
+    """JSON has no infinity: null for an objective that is not set."""
+    return {key: None if value == math.inf else value for key, value in values.items()}
 
 
 def show(as_json: bool) -> None:
@@ -90,6 +97,11 @@ def show(as_json: bool) -> None:
     table = Table("predictions", "parameters (default; range)", title="What policies are told (--predictions)")
     for item in found["predictions"]:
         table.add_row(item["name"], _lines(item["parameters"]))
+    out.print(table)
+    table = Table("objectives", "TTFT (s)", "TPOT (s)", "where from", title="Objectives (--slo)")
+    for item in found["slo"]:
+        times = ("none" if item[key] is None else f"{item[key]:g}" for key in ("ttft_s", "tpot_s"))
+        table.add_row(item["name"], *times, item["source"])
     out.print(table)
     table = Table("engine", "token budget", "max seqs", "KV tokens", title="Engines (--engine)")
     for item in found["engines"]:

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["Bench", "Engine", "Figures", "Format", "Jobs", "Json", "Latency"]
-__all__ += ["Limit", "NoCache", "Predictions", "RateScale", "Requests", "WorkloadArg"]
+__all__ = ["Bench", "Classes", "Engine", "Figures", "FirstToken", "Format", "Jobs", "Json", "Latency"]
+__all__ += ["Limit", "NoCache", "Predictions", "RateScale", "Requests", "Slo", "SloScale", "WorkloadArg"]
 
 WorkloadArg = Annotated[
     str,
@@ -30,6 +30,23 @@ Predictions = Annotated[
 ]
 Limit = Annotated[int, typer.Option(help="Only the first so many requests; 0 = all", min=0)]
 RateScale = Annotated[float, typer.Option(help="Multiply the arrival rate")]
+Classes = Annotated[
+    str, typer.Option(help="Classes of service drawn for each request: high@0.5 weight=2 + low@0.5", metavar="MIX")
+]
+Slo = Annotated[
+    str,
+    typer.Option(
+        help="Objectives: ttft_s=1,tpot_s=0.05 or a preset (see `tailrace policies`), by class gold:chat+low:ttft_s=4"
+    ),
+]
+SloScale = Annotated[float, typer.Option(help="Multiply all objectives, the workload's own too")]
+FirstToken = Annotated[
+    float | None,
+    typer.Option(
+        help="What a first token is worth in later ones, in token gain; default: mean prompt / mean output tokens",
+        show_default=False,
+    ),
+]
 Format = Annotated[str, typer.Option(help="NAME or NAME:key=value,… of the trace's format; default: by its content")]
 Jobs = Annotated[int, typer.Option(help="Processes; 0 = one a core", min=0)]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else")]

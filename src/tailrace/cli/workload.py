@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from .options import Format, Json, Limit, RateScale, WorkloadArg
+from .options import Classes, Format, Json, Limit, RateScale, Slo, SloScale, WorkloadArg
 
 __all__ = ["app"]
 
@@ -27,12 +27,17 @@ def make(
     limit: Limit = 0,
     rate_scale: RateScale = 1.0,
     format: Format = "",
+    classes: Classes = "",
+    slo: Slo = "",
+    slo_scale: SloScale = 1.0,
     as_json: Json = False,
 ) -> None:
     """Write a workload to a CSV or Parquet file that every verb reads."""
+    from ..workloads import Service
     from . import workload_verbs as verbs
 
-    verbs.make(verbs.Asked(workload, seed, limit, rate_scale, format), out, as_json)
+    asked = verbs.Asked(workload, seed, limit, rate_scale, format, Service(classes, slo, slo_scale))
+    verbs.make(asked, out, as_json)
 
 
 @app.command()
@@ -45,12 +50,17 @@ def inspect(
     limit: Limit = 0,
     rate_scale: RateScale = 1.0,
     format: Format = "",
+    classes: Classes = "",
+    slo: Slo = "",
+    slo_scale: SloScale = 1.0,
     as_json: Json = False,
 ) -> None:
     """Print span, rate, burstiness, lengths and their tails, classes, sessions, prefix sharing, what was dropped."""
+    from ..workloads import Service
     from . import workload_verbs as verbs
 
-    verbs.inspect(verbs.Asked(workload, seed, limit, rate_scale, format), plot, as_json)
+    asked = verbs.Asked(workload, seed, limit, rate_scale, format, Service(classes, slo, slo_scale))
+    verbs.inspect(asked, plot, as_json)
 
 
 @app.command()

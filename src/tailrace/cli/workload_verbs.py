@@ -34,13 +34,14 @@ class Asked:
     limit: int
     rate_scale: float
     format: str
+    service: workloads.Service
 
     def load(self) -> Workload:
-        """The workload, rate and limit applied. Raises UserError."""
+        """The workload, with limit, rate and service applied. Raises UserError."""
         if not 0 < self.rate_scale < math.inf:
             raise UserError(f"rate scale {self.rate_scale:g} must be above 0 and finite")
         found = workloads.load(self.text, self.seed, self.limit or None, self.format or None)
-        return found if self.rate_scale == 1.0 else found.scaled(self.rate_scale)
+        return workloads.promised(found if self.rate_scale == 1.0 else found.scaled(self.rate_scale), self.service)
 
 
 def make(asked: Asked, out: str, as_json: bool) -> None:

@@ -23,8 +23,8 @@ OTHERS: Final[dict[str, tuple[tuple[str, ...], int, str]]] = {
 }
 GROUPS: Final = {"class": "by_class", "tenant": "by_tenant"}
 UNSET: Final = {
-    "slo": "; it sets no SLOs, so nothing can attain them",
-    "gain": "; it sets no TTFT SLOs, so no token is due",
+    "slo": "; it sets no SLOs, so nothing can attain them; give --slo",
+    "gain": "; it sets no TTFT SLOs, so no token is due; give --slo",
 }
 EXAMPLES: Final = "e2e.p99, short.ttft.p99, class=gold.tbt.p99, tenant=a.e2e.mean, goodput_rps"
 

@@ -63,6 +63,7 @@ class Job:
     limit: int | None = None
     rate_scale: float = 1.0
     format: str | None = None
+    service: workloads.Service = workloads.UNCHANGED
 
 
 def parse_policy(text: str) -> PolicySpec:
@@ -116,19 +117,29 @@ def parse_latency(text: str, config: EngineConfig) -> latency.Latency:
 
 @functools.lru_cache(maxsize=4)
 def load_workload(
-    text: str, seed: int | None, limit: int | None, predictions: str, rate_scale: float, format: str | None
+    text: str,
+    seed: int | None,
+    limit: int | None,
+    predictions: str,
+    rate_scale: float,
+    format: str | None,
+    service: workloads.Service = workloads.UNCHANGED,
 ) -> Workload:
-    """The job's workload with its predictions."""
+    """The job's workload with what its requests are promised, and its predictions."""
     if not rate_scale > 0:
         raise UserError(f"rate scale {rate_scale:g} must be above 0")
     workload = workloads.load(text, seed=seed, limit=limit, format=format)
     if rate_scale != 1.0:
         workload = workload.scaled(rate_scale)
-    return workloads.apply(workload, predictions)
+    return workloads.apply(workloads.promised(workload, service), predictions)
+
+
+def _workload(job: Job, seed: int | None) -> Workload:
+    return load_workload(job.workload, seed, job.limit, job.predictions, job.rate_scale, job.format, job.service)
 
 
 def _resolve(job: Job) -> tuple[Workload, PolicySpec, EngineConfig, latency.Latency, str]:
-    w = load_workload(job.workload, job.seed, job.limit, job.predictions, job.rate_scale, job.format)
+    w = _workload(job, job.seed)
     policy, config = parse_policy(job.policy), parse_engine(job.engine)
     cost = parse_latency(job.latency, config)
     run.settle(policy.cls, policy.params, config, cost)
@@ -210,10 +221,7 @@ def _distinct(base: Job, seeds: Sequence[int]) -> Sequence[int]:
     """``seeds``, or the first alone where they change nothing (a trace under sure predictions)."""
     if len(seeds) < 2:
         return seeds
-    two = (
-        load_workload(base.workload, seed, base.limit, base.predictions, base.rate_scale, base.format).digest()
-        for seed in seeds[:2]
-    )
+    two = (_workload(base, seed).digest() for seed in seeds[:2])
     return seeds[:1] if len(set(two)) == 1 else seeds
 
 
@@ -230,7 +238,9 @@ def simulate(
     predictions: str = "oracle",
     seed: int | None = None,
     limit: int | None = None,
+    slo: str = "",
     cache: bool = False,
 ) -> Result:
     """One run from texts, as on the command line. Raises UserError for a mistake in them."""
-    return run_job(Job(workload, policy, engine, latency, predictions, seed, limit), cache)
+    service = workloads.Service(slo=slo)
+    return run_job(Job(workload, policy, engine, latency, predictions, seed, limit, service=service), cache)

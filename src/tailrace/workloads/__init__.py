@@ -1,4 +1,4 @@
-"""Workloads: trace files and synthetic generators in one canonical form, and predictions on top.
+"""Workloads: trace files and synthetic generators in one canonical form; service levels and predictions on top.
 
 Importing this reads no data and does not import pyarrow; readers do, when called.
 """
@@ -11,11 +11,15 @@ from .load import formats, load
 from .predictions import apply, settings
 from .prefix import Prefix
 from .readers.about import remarks
+from .service import PRESETS, UNCHANGED, Service, promised
 from .synthetic import generate, generators
 from .workload import Workload, long_class
 
 __all__ = [
+    "PRESETS",
+    "UNCHANGED",
     "Prefix",
+    "Service",
     "Workload",
     "apply",
     "formats",
@@ -24,6 +28,7 @@ __all__ = [
     "length_sources",
     "load",
     "long_class",
+    "promised",
     "remarks",
     "settings",
     "write",
