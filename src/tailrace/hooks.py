@@ -237,6 +237,11 @@ class Policy:
         return {}
 
     @staticmethod
+    def findings(scratch: Any) -> dict[str, float]:
+        """As `tallies`, of what ``prepare`` found in the steps so far; a step planned twice must count once."""
+        return {}
+
+    @staticmethod
     def paths(state: Any) -> dict[str, tuple[Any, Any]]:
         """Values that changed over the run, and when: ``{name: (times, values)}``, two lists of one length.
 
@@ -277,6 +282,7 @@ _SETTINGS: Final = (
     "make_scratch",
     "sees_all",
     "tallies",
+    "findings",
     "paths",
     "keys",
     "lanes",

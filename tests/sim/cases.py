@@ -6,6 +6,7 @@ All times are sums of powers of two, so both engines compute the very same float
 from __future__ import annotations
 
 import dataclasses
+import math
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from .model import Machine, Oracle, Req, Work
 from .oracles import AA, ORACLES, QBA
 from .reference import Reference
 from .sink import Sink, SinkOracle, SinkParams
+from .sliding import SLIDING
 from .soft import SOFT
 
 TICK = 2.0**-10
@@ -60,6 +62,9 @@ class Case:
                 predicted=int(w.predicted_output_tokens[i]),
                 is_long=bool(w.predicted_class[i]),
                 priority=int(w.priority[i]),
+                weight=float(w.class_weights[w.class_id[i]]),
+                ttft=float(w.ttft_slo_s[i]),
+                tpot=float(w.tpot_slo_s[i]),
             )
             for i in range(len(w))
         ]
@@ -93,7 +98,7 @@ def machine(budget: int, max_seqs: int, kv_tokens: int, latency: Latency) -> Mac
         def margin(tokens: int, kv: int) -> float:
             return slope * tokens + each * (tokens > 0)
 
-        return Machine(budget, max_seqs, kv_tokens, flat, margin, margin)
+        return Machine(budget, max_seqs, kv_tokens, flat, margin, margin, c0)
     assert isinstance(cost, ProfiledParams)
     base, a, b, c, d, read, seq = cost
 
@@ -109,7 +114,7 @@ def machine(budget: int, max_seqs: int, kv_tokens: int, latency: Latency) -> Mac
         reads = sum(w.req.computed for w in work if w.decode) * (sum(tokens) / max(1, len(tokens)))
         return base + chunks + read * reads + seq * sum(tokens)
 
-    return Machine(budget, max_seqs, kv_tokens, total, chunk, decode)
+    return Machine(budget, max_seqs, kv_tokens, total, chunk, decode, base)
 
 
 def draw_workload(rng: random.Random, most: int) -> Workload:
@@ -240,6 +245,42 @@ def _soft(rng: random.Random, name: str) -> dict[str, Any]:
     return {} if name in ("las", "spf") else _boosting(rng, name)
 
 
+def with_slos(workload: Workload, rng: random.Random) -> Workload:
+    """The same with objectives, some tight, some loose, some none, and classes of two weights."""
+    n, pick = len(workload), rng.choice
+    loose = pick([1, 4, 8])
+    return dataclasses.replace(
+        workload,
+        ttft_slo_s=np.array([pick([16, 64, 64, 256, math.inf]) * loose * TICK for _ in range(n)]),
+        tpot_slo_s=np.array([pick([6, 8, 16, 16, math.inf]) * loose * TICK for _ in range(n)]),
+        class_id=np.array([pick([0, 1]) for _ in range(n)]),
+        class_names=("low", "high"),
+        class_weights=(1.0, 2.0),
+    )
+
+
+def _sliding(rng: random.Random) -> dict[str, Any]:
+    """Options of slide; of the numbers those that leave sums exact."""
+    pick = rng.choice
+    return {
+        "preset": pick(["paper", "xllm", "tailrace"]),
+        "order": pick(["slide", "slide", "slide", "density", "deadline"]),
+        "latency_budget": pick([True, True, True, False]),
+        "decode_deadline": pick(["actual", "tdg"]),
+        "t_min": pick(["preset", "preset", "all", "feasible"]),
+        "eta": pick([-1.0, 0.0, 0.5, 1.0]),
+        "coeff": pick([1.0, 1.0, 0.25]),
+        "hopeless": pick(["preset", "preset", "last", "ranked"]),
+        "urgent_decodes_first": pick(["preset", "yes", "no"]),
+        "misfit": pick(["stop", "skip"]),
+        "min_last_chunk": pick([0, 0, 2]),
+        "prefill_weight": pick([1.0, 8.0]),
+        "displace": pick(["anybody", "prefills", "nobody"]),
+        "starve_s": pick([0.0, 0.0, 0.0, 16 * TICK, 128 * TICK]),
+        "starve_share": pick([1.0, 0.25]),
+    }
+
+
 def draw_policy(rng: random.Random, name: str) -> tuple[type[Policy], Any, Oracle]:
     """The policy ``name`` with random parameters, and its oracle."""
     if name == "sink":
@@ -247,7 +288,10 @@ def draw_policy(rng: random.Random, name: str) -> tuple[type[Policy], Any, Oracl
         return Sink, sink, SinkOracle(sink)
     cls: type[Policy] = POLICIES.get(name)
     values: dict[str, Any] = _soft(rng, name) if name in SOFT else {}
-    oracle: Callable[[], Oracle] = ORACLES[name] if name in ORACLES else lambda: SOFT[name](**values)
+    oracle: Callable[[], Oracle] = ORACLES.get(name) or (lambda: SOFT[name](**values))
+    if name in SLIDING:
+        values = _sliding(rng)
+        oracle = lambda: SLIDING[name](**values)  # noqa: E731
     if name == "aa":
         values = _aging(rng)
         oracle = lambda: AA(**_oracle(values))  # noqa: E731
@@ -274,6 +318,8 @@ def draw(name: str, seed: int, in_flight: tuple[int, ...] = (1, 2), most: int = 
     kv_tokens = rng.choice([96, 112, 160, 256])
     config = EngineConfig("random", rng.choice([5, 16, 48]), rng.choice([0, 3, 8]), kv_tokens, rules)
     latency = Latency("random", cost, None, "")
+    if name in SLIDING:
+        workload = with_slos(workload, rng)
     return Case(f"{name} {seed}", workload, policy, params, config, latency, oracle)
 
 
@@ -315,4 +361,4 @@ def parking(name: str, seed: int, in_flight: tuple[int, ...] = (1, 2), most: int
 
 PROFILED_TOO = ("sink",)
 """Policies that are also compiled for the profiled model; one is enough for the engine."""
-NAMES = (*ORACLES, *SOFT, "sink")
+NAMES = (*ORACLES, *SOFT, *SLIDING, "sink")

@@ -26,6 +26,10 @@ class Req:
     predicted: int
     is_long: bool
     priority: int
+    weight: float = 1.0
+    ttft: float = INF
+    tpot: float = INF
+    """Its objectives."""
     where: str = "later"  # then waiting, running, done
     since: float = 0.0  # arrival or latest preemption
     decoding: bool = False
@@ -143,6 +147,7 @@ class Machine:
     step_s: Callable[[list[Work]], float]
     chunk_s: Callable[[int, int], float]
     decode_s: Callable[[int, int], float]
+    constant_s: float = 0.0
     host_tokens: int = 0
     out_s: float = 0.0
     """Seconds to copy a block to host memory."""

@@ -1,3 +1,3 @@
 """The policies, one file a family. Importing this registers them all."""
 
-from . import arrival, attained, boost, fixed, predicted, quota, shortest, uniboost  # noqa: F401
+from . import arrival, attained, boost, fixed, predicted, quota, shortest, slide, uniboost  # noqa: F401

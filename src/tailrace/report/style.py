@@ -68,6 +68,7 @@ KNOWN: Final[Mapping[str, Style]] = {
     "memguard": Style("#6699CC", "D"),
     "uniboost": Style("#EE3377", "o", width=2.6),
     "uniboost_rekeyed": Style("#CC3311", "D"),
+    "slide": Style("#882255", "o", width=2.6),
 }
 SPARE: Final[Sequence[Style]] = tuple(
     Style(color, marker)

@@ -120,6 +120,8 @@ def settle(
     rules = merge(config.rules, policy.rules(params) if wanted is None else wanted, policy.name)
     if rules.victim == "hook" and not hasattr(policy, "victim"):
         raise UserError(f"policy {policy.name} has no victim hook: use the engine rule victim=tail")
+    if config.token_budget <= rules.min_last_chunk:
+        raise UserError(f"policy {policy.name}: token_budget must be above its min_last_chunk={rules.min_last_chunk}")
     kv_tokens = config.kv_tokens or latency.kv_tokens
     if not kv_tokens:
         raise UserError(f"engine {config.name}: latency {latency.name!r} names no device; give kv_tokens=…")
@@ -240,7 +242,8 @@ class Instance:
         used = int(counters["samples"])
         timeline = {name: self.records.timeline[name][:used].copy() for name in self.records.timeline.dtype.names or ()}
         state = self.engine.state
-        tallies, paths = self.policy.tallies(state), of_policy.gather(self.policy, state)
+        tallies = {**self.policy.tallies(state), **self.policy.findings(self.engine.scratch)}
+        paths = of_policy.gather(self.policy, state)
         return Result(self._meta(), requests, counters, timeline, tallies, paths)
 
     def _meta(self) -> dict[str, Any]:

@@ -75,7 +75,7 @@ MAIN_CASES: Final = ("base", "async", "prefix cache")
 LATER: Final = (
     *("gamma_boost", "dist_boost", "uniboost_base", "memguard:k_tokens=16"),
     *("uniboost:k_tokens=16,min_samples=20,gamma_max_per_s=1", "uniboost_rekeyed:min_samples=20,gamma_max_per_s=1"),
-    *("spf", "ltr:idle_steps=50", "trail", "las", "mlfq:quantum_tokens=32,starve_s=100"),
+    *("spf", "ltr:idle_steps=50", "trail", "las", "mlfq:quantum_tokens=32,starve_s=100", "slide"),
 )
 """Compared in the main cases and where memory is short, so that they displace for it. Parameters that
 bring milestones, fits of γ, promotions and quanta into runs of these lengths."""
