@@ -407,6 +407,12 @@ ORDERING = ("order_scope", "victim", "may_preempt_at_cap", "may_preempt_for_kv")
         ("memguard", {}, {"phase_order", "continuation_first"}),
         ("uniboost", {}, {"phase_order", "continuation_first"}),
         ("uniboost_rekeyed", {}, {"phase_order", "continuation_first"}),
+        ("slide", {}, {"phase_order", "continuation_first"}),
+        (
+            "slide",
+            {"preset": "xllm", "misfit": "skip"},
+            {"phase_order", "continuation_first", "misfit", "min_last_chunk"},
+        ),
     ],
 )
 def test_what_vllm_carries_of_each_policy(name: str, given: dict[str, Any], refused: set[str]) -> None:
