@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tailrace.policies.slide import FINDINGS
 from tailrace.sim.instance import DRAINED, STUCK
 from tailrace.sim.run import Instance
 
 from ..schedule.slow_cache import queue
 from .cached_cases import cached, tiered
-from .cases import NAMES, TICK, Case, draw, parking, swapping
+from .cases import NAMES, PROFILED, TICK, Case, draw, parking, swapping
 from .model import Step
 from .sink import SinkOracle
 
@@ -105,6 +106,22 @@ def test_every_step_is_as_in_the_reference(name: str) -> None:
         compare(draw(name, seed))
 
 
+@pytest.mark.plain
+def test_sliding_boundaries_are_as_in_the_reference() -> None:
+    """Under both latency models, as one charges a decode like a prefill; whatever can decide a step does."""
+    found = dict.fromkeys(FINDINGS, 0)
+    for seed in range(100, 160):
+        case = draw("slide", seed)
+        if seed % 2:
+            rules = dataclasses.replace(case.config.rules, decode_block_tokens=1)
+            case.config = dataclasses.replace(case.config, rules=rules)
+            case.latency = dataclasses.replace(case.latency, cost=PROFILED)
+        run = compare(case)
+        for name, count in run.policy.findings(run.engine.scratch).items():
+            found[name] += int(count)
+    assert min(found.values()) > 50, found
+
+
 def test_limited_seconds_under_pressure() -> None:
     """The time of planned work is given back with it when it is evicted."""
     for seed in range(1, 200, 2):
@@ -129,6 +146,7 @@ CACHING = (
     "las",
     "mlfq",
     "ltr",
+    "slide",
 )
 
 
@@ -146,7 +164,7 @@ def test_a_prefix_cache_is_as_in_the_reference(name: str) -> None:
 
 SWAPPING = (
     *("fcfs", "priority", "psf", "sjf", "srpt", "qba", "sink", "gamma_boost", "dist_boost", "uniboost_base"),
-    *("memguard", "uniboost", "uniboost_rekeyed", "las", "mlfq", "ltr", "trail"),
+    *("memguard", "uniboost", "uniboost_rekeyed", "las", "mlfq", "ltr", "trail", "slide"),
 )
 """Policies that leave ``evict`` to the engine, and trail by swap."""
 COMPILED = ("fcfs", "srpt", "qba", "sink", "memguard")
