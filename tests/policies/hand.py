@@ -7,9 +7,19 @@ from typing import Any
 import numpy as np
 
 from tailrace import hooks, params
-from tailrace.latency import PiecewiseParams
+from tailrace.config import engine
+from tailrace.latency import Latency, PiecewiseParams
 from tailrace.registry import POLICIES
+from tailrace.sim.run import Instance
 from tailrace.table import DECODE, PREFILL, WAITING, RequestTable, allocate
+from tailrace.workloads.workload import Workload
+
+
+def instance(name: str, workload: Workload, latency: Latency, config: dict[str, Any], **given: Any) -> Instance:
+    """A small engine (32 tokens a step, 8 requests at once) before its first step."""
+    policy = POLICIES.get(name)
+    size = {"token_budget": 32, "max_seqs": 8, "kv_tokens": 4096, "block_tokens": 4, **config}
+    return Instance(workload, policy, params.build(policy.Params, given, name), engine("vllm_v1", size), latency)
 
 
 class Hand:

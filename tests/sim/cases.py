@@ -27,6 +27,7 @@ from tailrace.workloads.workload import Workload
 from .model import Machine, Oracle, Req, Work
 from .oracles import AA, ORACLES, QBA
 from .reference import Reference
+from .shares import SHARES
 from .sink import Sink, SinkOracle, SinkParams
 from .sliding import SLIDING
 from .soft import SOFT
@@ -62,9 +63,11 @@ class Case:
                 predicted=int(w.predicted_output_tokens[i]),
                 is_long=bool(w.predicted_class[i]),
                 priority=int(w.priority[i]),
+                class_id=int(w.class_id[i]),
+                tenant=int(w.tenant[i]),
                 weight=float(w.class_weights[w.class_id[i]]),
-                ttft=float(w.ttft_slo_s[i]),
-                tpot=float(w.tpot_slo_s[i]),
+                ttft_slo=float(w.ttft_slo_s[i]),
+                tpot_slo=float(w.tpot_slo_s[i]),
             )
             for i in range(len(w))
         ]
@@ -135,6 +138,39 @@ def draw_workload(rng: random.Random, most: int) -> Workload:
         predicted_output_tokens=[rng.randint(1, 40) for _ in range(n)],
         priority=[rng.randint(-2, 3) for _ in range(n)],
     )
+
+
+def labelled(workload: Workload, rng: random.Random) -> Workload:
+    """The same with classes of any weight, tenants, and SLOs that some have and others have not."""
+    n, pick = len(workload), rng.choice
+    given = {name: getattr(workload, name) for name in ("arrival_s", "prompt_tokens", "output_tokens")}
+    told = {name: getattr(workload, name) for name in ("predicted_class", "predicted_output_tokens", "priority")}
+    ttft: list[float] = pick([[np.inf], [64], [16, 64, np.inf], [8, 256]])
+    tpot: list[float] = pick([[np.inf], [8], [4, 16, np.inf], [2, 6]])
+    return Workload.of(
+        **given,
+        **told,
+        name="labelled",
+        class_names=("a", "b", "c"),
+        class_weights=[pick([0.5, 1.0, 2.0, 4.0]) for _ in range(3)],
+        tenant_names=("x", "y"),
+        class_id=[rng.randrange(3) for _ in range(n)],
+        tenant=[rng.randrange(2) for _ in range(n)],
+        ttft_slo_s=[pick(ttft) * TICK for _ in range(n)],
+        tpot_slo_s=[pick(tpot) * TICK for _ in range(n)],
+    )
+
+
+def _shares(rng: random.Random, name: str) -> dict[str, Any]:
+    pick = rng.choice
+    if name == "vtc":
+        prices = {"input_price": pick([1.0, 0.5, 0.0]), "output_price": pick([2.0, 0.0])}
+        return {"client": pick(["class", "tenant"]), **prices}
+    if name == "edf":
+        return {"due_from": pick(["slo", "first_token"]), "displaces": pick(["kv", "place", "nothing"])}
+    if name == "sarathi_priority":
+        return {"begun": pick(["first", "ranked"])}
+    return {"decodes": pick(["wait", "fill"])} if name == "prefill_first" else {}
 
 
 def draw_rules(rng: random.Random, in_flight: tuple[int, ...]) -> EngineRules:
@@ -259,7 +295,7 @@ def with_slos(workload: Workload, rng: random.Random) -> Workload:
     )
 
 
-def _sliding(rng: random.Random) -> dict[str, Any]:
+def _sliding(rng: random.Random, name: str) -> dict[str, Any]:
     """Options of slide; of the numbers those that leave sums exact."""
     pick = rng.choice
     return {
@@ -281,17 +317,23 @@ def _sliding(rng: random.Random) -> dict[str, Any]:
     }
 
 
+MADE: dict[str, Callable[..., Oracle]] = {**SOFT, **SHARES, **SLIDING}
+"""Oracles that take their policy's parameters."""
+DRAWN: dict[str, Callable[[random.Random, str], dict[str, Any]]] = {
+    **dict.fromkeys(SOFT, _soft),
+    **dict.fromkeys(SHARES, _shares),
+    **dict.fromkeys(SLIDING, _sliding),
+}
+
+
 def draw_policy(rng: random.Random, name: str) -> tuple[type[Policy], Any, Oracle]:
     """The policy ``name`` with random parameters, and its oracle."""
     if name == "sink":
         sink = draw_sink(rng)
         return Sink, sink, SinkOracle(sink)
     cls: type[Policy] = POLICIES.get(name)
-    values: dict[str, Any] = _soft(rng, name) if name in SOFT else {}
-    oracle: Callable[[], Oracle] = ORACLES.get(name) or (lambda: SOFT[name](**values))
-    if name in SLIDING:
-        values = _sliding(rng)
-        oracle = lambda: SLIDING[name](**values)  # noqa: E731
+    values: dict[str, Any] = DRAWN[name](rng, name) if name in DRAWN else {}
+    oracle: Callable[[], Oracle] = ORACLES[name] if name in ORACLES else lambda: MADE[name](**values)
     if name == "aa":
         values = _aging(rng)
         oracle = lambda: AA(**_oracle(values))  # noqa: E731
@@ -306,6 +348,8 @@ def draw(name: str, seed: int, in_flight: tuple[int, ...] = (1, 2), most: int = 
     """Case ``seed`` of policy ``name``."""
     rng = random.Random(f"{name} {seed}")
     workload = draw_workload(rng, most)
+    if name in SHARES:
+        workload = labelled(workload, rng)
     policy, params, oracle = draw_policy(rng, name)
     rules = draw_rules(rng, in_flight)
     if seed % 2:
@@ -361,4 +405,4 @@ def parking(name: str, seed: int, in_flight: tuple[int, ...] = (1, 2), most: int
 
 PROFILED_TOO = ("sink",)
 """Policies that are also compiled for the profiled model; one is enough for the engine."""
-NAMES = (*ORACLES, *SOFT, *SLIDING, "sink")
+NAMES = (*ORACLES, *MADE, "sink")

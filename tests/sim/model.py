@@ -26,9 +26,11 @@ class Req:
     predicted: int
     is_long: bool
     priority: int
+    class_id: int = 0
+    tenant: int = 0
     weight: float = 1.0
-    ttft: float = INF
-    tpot: float = INF
+    ttft_slo: float = INF
+    tpot_slo: float = INF
     """Its objectives."""
     where: str = "later"  # then waiting, running, done
     since: float = 0.0  # arrival or latest preemption

@@ -35,10 +35,10 @@ class Slide(Oracle):
 
     def due(self, r: Req) -> float:
         if not r.delivered:
-            return r.arrival + r.ttft
-        begun = r.arrival + r.ttft if self.o["decode_deadline"] == "tdg" else r.first_token
+            return r.arrival + r.ttft_slo
+        begun = r.arrival + r.ttft_slo if self.o["decode_deadline"] == "tdg" else r.first_token
         assert begun is not None
-        return begun + r.delivered * r.tpot
+        return begun + r.delivered * r.tpot_slo
 
     def prepare(self, sim: Reference, now: float) -> None:
         self.sim, self.machine, c = sim, sim.machine, sim.machine.constant_s
@@ -48,7 +48,7 @@ class Slide(Oracle):
         can = [r for r in queue if left[r] >= work[r] + c]
         # b. the step's budget
         shortest = min((left[r] for r in (can if self.feasible else queue)), default=INF)
-        tpot = min((r.tpot for r in queue), default=INF)
+        tpot = min((r.tpot_slo for r in queue), default=INF)
         budget = max(shortest, self.share * tpot if math.isfinite(tpot) else 0.0)
         unbound = budget <= c or budget == INF
         # c. the time to drain the queue

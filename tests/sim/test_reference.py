@@ -147,6 +147,9 @@ CACHING = (
     "mlfq",
     "ltr",
     "slide",
+    "edf",
+    "fairbatching",
+    "vtc",
 )
 
 
@@ -159,12 +162,13 @@ def test_a_prefix_cache_is_as_in_the_reference(name: str) -> None:
         counters = compare(cached(name, seed)).records.counters
         found, displaced = found + int(counters["cached_tokens"][0]), displaced + int(counters["displaced"][0])
     assert found > 100
-    assert displaced > 0 or name in ("fcfs", "psf", "qba")
+    assert displaced > 0 or name in ("fcfs", "psf", "qba", "fairbatching", "vtc")
 
 
 SWAPPING = (
     *("fcfs", "priority", "psf", "sjf", "srpt", "qba", "sink", "gamma_boost", "dist_boost", "uniboost_base"),
-    *("memguard", "uniboost", "uniboost_rekeyed", "las", "mlfq", "ltr", "trail", "slide"),
+    *("memguard", "uniboost", "uniboost_rekeyed", "las", "mlfq", "ltr", "trail"),
+    *("edf", "fairbatching", "vtc", "slide"),
 )
 """Policies that leave ``evict`` to the engine, and trail by swap."""
 COMPILED = ("fcfs", "srpt", "qba", "sink", "memguard")
@@ -192,7 +196,7 @@ def test_swapping_when_room_is_needed_is_as_in_the_reference(name: str) -> None:
     assert sum(host.kept[0] for host in found) > 0
 
 
-TIERED = ("fcfs", "srpt", "sink", "dist_boost", "uniboost_base", "memguard", "uniboost", "trail")
+TIERED = ("fcfs", "srpt", "sink", "dist_boost", "uniboost_base", "memguard", "uniboost", "trail", "edf", "vtc")
 
 
 @pytest.mark.plain

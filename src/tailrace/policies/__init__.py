@@ -1,3 +1,15 @@
 """The policies, one file a family. Importing this registers them all."""
 
-from . import arrival, attained, boost, fixed, predicted, quota, shortest, slide, uniboost  # noqa: F401
+from . import (  # noqa: F401
+    arrival,
+    attained,
+    boost,
+    deadline,
+    fair,
+    fixed,
+    predicted,
+    quota,
+    shortest,
+    slide,
+    uniboost,
+)

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final, NamedTuple
 
 from .._jit import kernel
 from ..params import P
-from ._sliding import ACTUAL
+from ._deadlines import FIRST_TOKEN
 
 __all__ = ["ANYBODY", "DEADLINE", "DENSITY", "NOBODY", "SlideParams", "decodes_first", "eta", "feasible_only"]
 __all__ += ["hopeless_last", "least_chunk_tokens"]
@@ -50,11 +50,11 @@ class SlideParams(NamedTuple):
     decode_deadline: Annotated[
         int,
         P(
-            "a decode's next token is due g·TPOT_SLO after the first one came, or after it was due (the deadlines "
-            "of the token gain: a decode then spends what an early first token saved)",
-            choices=("actual", "tdg"),
+            "a decode's next token is due g·TPOT_SLO after the first one was due (the deadlines of the token gain: a "
+            "decode then spends what an early first token saved), or after it came",
+            choices=("tdg", "actual"),
         ),
-    ] = ACTUAL
+    ] = FIRST_TOKEN
     t_min: Annotated[
         int,
         P(

@@ -1,4 +1,4 @@
-"""What a request stands to lose and what it costs: deadline of its next token, gain, work left.
+"""What a request's next token is worth and what it costs.
 
 Source: ProServe (arXiv 2512.12928) §3.2 and the definitions of its gain; xLLM's MixScheduler, by
 its first author, for what the paper leaves open.
@@ -6,16 +6,13 @@ its first author, for what the paper leaves open.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from .. import hooks
 from .._jit import kernel
 from ..table import DECODE, WAITING
 
-__all__ = ["ACTUAL", "TDG", "deadline_s", "decodes", "exec_s", "gain"]
-
-ACTUAL: Final = 0
-TDG: Final = 1
+__all__ = ["decodes", "exec_s", "gain"]
 
 
 @kernel
@@ -34,20 +31,6 @@ def exec_s(table: Any, row: int, cost: Any) -> float:
     if decodes(table, row):
         return hooks.decode_s(1, have, cost)
     return hooks.chunk_s(table.prompt_tokens[row] + table.generated_tokens[row] - have, have, cost)
-
-
-@kernel
-def deadline_s(table: Any, row: int, form: int) -> float:
-    """When its next token is due, on the host's clock; infinite without the SLO that says so.
-
-    The first token: arrival + TTFT_SLO. After g tokens: g·TPOT_SLO after the first one came
-    (``ACTUAL``, xLLM's), or after it was due (``TDG``, the paper's token deadlines).
-    """
-    made = table.generated_tokens[row]
-    if made == 0:
-        return table.arrival_s[row] + table.ttft_slo_s[row]
-    first = table.first_token_s[row] if form == ACTUAL else table.arrival_s[row] + table.ttft_slo_s[row]
-    return first + made * table.tpot_slo_s[row]
 
 
 @kernel

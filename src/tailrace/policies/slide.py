@@ -31,6 +31,7 @@ from .. import hooks
 from .._jit import kernel
 from ..hooks import NO_LIMIT, Policy, policy
 from ..table import DECODE, F8, I8, Columns, allocate
+from ._deadlines import due_s
 from ._ranked import RANKED_RULES
 from ._slide_params import (
     ANYBODY,
@@ -44,7 +45,7 @@ from ._slide_params import (
     hopeless_last,
     least_chunk_tokens,
 )
-from ._sliding import deadline_s, decodes, exec_s, gain
+from ._sliding import decodes, exec_s, gain
 
 STARVING, URGENT, LATER_URGENT, NORMAL, HOPELESS = 0, 1, 2, 3, 4
 """Tiers. LATER_URGENT: urgent prefills where urgent decodes go before them."""
@@ -115,7 +116,7 @@ def _measure(table: Any, live: Any, now: float, scratch: Any, cost: Any, params:
     ranks, load, constant = scratch.ranks, scratch.load, hooks.constant_s(cost)
     work, least, tpot, feasible = 0.0, math.inf, math.inf, feasible_only(params)
     for row in live:
-        e, remain = exec_s(table, row, cost), deadline_s(table, row, params.decode_deadline) - now
+        e, remain = exec_s(table, row, cost), due_s(table, row, params.decode_deadline) - now
         ranks.exec_s[row], ranks.remain_s[row] = e, remain
         work += e
         if table.tpot_slo_s[row] < tpot:

@@ -69,6 +69,11 @@ KNOWN: Final[Mapping[str, Style]] = {
     "uniboost": Style("#EE3377", "o", width=2.6),
     "uniboost_rekeyed": Style("#CC3311", "D"),
     "slide": Style("#882255", "o", width=2.6),
+    "prefill_first": Style("#CC6677", "s"),
+    "sarathi_priority": Style("#77AADD", "D"),
+    "edf": Style("#228833", "^"),
+    "fairbatching": Style("#EE7733", ">"),
+    "vtc": Style("#AA3377", "v"),
 }
 SPARE: Final[Sequence[Style]] = tuple(
     Style(color, marker)

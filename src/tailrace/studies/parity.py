@@ -65,6 +65,9 @@ CASES: Final[dict[str, Settings]] = {
 }
 """One change at a time from the base case, then the ones that preempt most."""
 
+CLASSES: Final = {"gold": (4.0, 8.0, 2.0), "basic": (1.0, 64.0, 8.0)}
+"""Classes that requests without any are of, at random: weight, TTFT and TPOT SLO in steps."""
+
 ABORT_EVERY: Final = 23
 """Steps between two clients that give up, in the cases that have such."""
 
@@ -75,7 +78,8 @@ MAIN_CASES: Final = ("base", "async", "prefix cache")
 LATER: Final = (
     *("gamma_boost", "dist_boost", "uniboost_base", "memguard:k_tokens=16"),
     *("uniboost:k_tokens=16,min_samples=20,gamma_max_per_s=1", "uniboost_rekeyed:min_samples=20,gamma_max_per_s=1"),
-    *("spf", "ltr:idle_steps=50", "trail", "las", "mlfq:quantum_tokens=32,starve_s=100", "slide"),
+    *("spf", "ltr:idle_steps=50", "trail", "las", "mlfq:quantum_tokens=32,starve_s=100"),
+    *("sarathi_priority", "edf:displaces=place", "fairbatching", "vtc", "slide"),
 )
 """Compared in the main cases and where memory is short, so that they displace for it. Parameters that
 bring milestones, fits of γ, promotions and quanta into runs of these lengths."""
@@ -111,14 +115,23 @@ class Outcome:
 
 
 def _workload(text: str, priorities: bool) -> Workload:
-    """The arrivals, distinct, with three priorities at random unless the workload has its own."""
+    """The arrivals, distinct, with three priorities and the `CLASSES` at random unless the workload has its own."""
     w = workloads.load(text)
     if len(np.unique(w.arrival_s)) != len(w):
         raise UserError(f"workload {text!r}: parity needs distinct arrival times")
     if priorities and not w.priority.any():
         drawn = np.random.default_rng(0).integers(0, 3, len(w))
         w = dataclasses.replace(w, priority=drawn)
+    if w.class_names == ("default",) and not np.isfinite([w.ttft_slo_s, w.tpot_slo_s]).any():
+        w = _classed(w)
     return workloads.apply(w, "oracle")
+
+
+def _classed(w: Workload) -> Workload:
+    weights, ttft_s, tpot_s = np.array([*CLASSES.values()]).T
+    of = np.random.default_rng(1).integers(0, len(CLASSES), len(w))
+    slos = {"ttft_slo_s": ttft_s[of], "tpot_slo_s": tpot_s[of]}
+    return dataclasses.replace(w, class_names=(*CLASSES,), class_weights=(*weights.tolist(),), class_id=of, **slos)
 
 
 def _ours(w: Workload, policy: str, s: Settings) -> Iterator[Step]:
@@ -159,11 +172,19 @@ def _gives_up(live: list[int], number: int) -> int:
 
 
 def _told(w: Workload, row: int) -> dict[str, Any]:
-    """A request's predictions, as a client would send them."""
+    """A request's predictions, class and SLOs, as a client would send them."""
+    slos = {"ttft": float(w.ttft_slo_s[row]), "tpot": float(w.tpot_slo_s[row])}
     return {
         "tailrace_predicted_output_tokens": int(w.predicted_output_tokens[row]),
         "tailrace_predicted_class": ("short", "long")[int(w.predicted_class[row])],
+        "tailrace_class": w.class_names[int(w.class_id[row])],
+        **{f"tailrace_{name}_slo_ms": 1000 * slo_s for name, slo_s in slos.items() if np.isfinite(slo_s)},
     }
+
+
+def _classes(w: Workload) -> dict[str, dict[str, float]]:
+    """The plugin's setting for the workload's classes."""
+    return {name: {"weight": float(weight)} for name, weight in zip(w.class_names, w.class_weights, strict=True)}
 
 
 def _block_names(w: Workload, block_tokens: int) -> Callable[[int], list[int]]:
@@ -219,9 +240,9 @@ def compare(text: str, policy: str, case: str, steps: int) -> Outcome:
         raise UserError(f"unknown case {case!r}{nearest(case, CASES)}")
     name, given = registered(policy)
     stock = POLICIES_OF_VLLM.get(policy)
-    plugin = None if stock else {"policy": name, "params": given, "latency": LATENCY}
-    settings = dataclasses.replace(CASES[case], policy=stock or "fcfs", tailrace=plugin)
     w = _workload(text, "priority" in policy)
+    plugin = None if stock else {"policy": name, "params": given, "latency": LATENCY, "classes": _classes(w)}
+    settings = dataclasses.replace(CASES[case], policy=stock or "fcfs", tailrace=plugin)
     count = preemptions = mismatches = 0
     first: dict[str, Any] | None = None
     for ours, theirs in zip(_ours(w, policy, settings), _theirs(w, settings), strict=False):
