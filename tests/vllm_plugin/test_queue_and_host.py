@@ -98,11 +98,16 @@ def test_a_bounded_queue_seems_empty_once_no_more_may_be_taken() -> None:
     assert queue
 
 
-def _host(name: str, capacity: int = 64, blocks: int = 1000, seqs: int = 8, **given: Any) -> PolicyHost:
+FREE_STEPS = "piecewise:constant_s=0,per_token_s=0"
+
+
+def _host(
+    name: str, capacity: int = 64, blocks: int = 1000, seqs: int = 8, latency_text: str = FREE_STEPS, **given: Any
+) -> PolicyHost:
     cls = POLICIES.get(name)
     values = params.build(cls.Params, given, name)
     honoured, _ = settle(cls, values)
-    cost = latency.build("piecewise:constant_s=0,per_token_s=0").cost
+    cost = latency.build(latency_text).cost
     rules = merge(EngineRules(), honoured, name)
     return PolicyHost(cls, values, cost, Limits(256, seqs, blocks * 16), rules, capacity)
 
@@ -413,6 +418,11 @@ ORDERING = ("order_scope", "victim", "may_preempt_at_cap", "may_preempt_for_kv")
             {"preset": "xllm", "misfit": "skip"},
             {"phase_order", "continuation_first", "misfit", "min_last_chunk"},
         ),
+        ("edf", {}, {"phase_order", "continuation_first"}),
+        ("fairbatching", {}, {"phase_order", "continuation_first"}),
+        ("vtc", {}, set()),
+        ("sarathi_priority", {}, {"phase_order", "admit", "watermark"}),
+        ("sarathi_priority", {"begun": "ranked"}, {"phase_order", "continuation_first", "admit", "watermark"}),
     ],
 )
 def test_what_vllm_carries_of_each_policy(name: str, given: dict[str, Any], refused: set[str]) -> None:
@@ -423,6 +433,48 @@ def test_what_vllm_carries_of_each_policy(name: str, given: dict[str, Any], refu
     assert set(dropped) == refused
     assert set(honoured) == set(policy.rules(chosen)) - refused
     assert {rule for rule in policy.rules(chosen) if rule in ORDERING} <= set(honoured)
+
+
+@pytest.mark.parametrize("name", ["sarathi", "prefill_first"])
+def test_an_engine_of_its_own_is_refused_by_name(name: str) -> None:
+    policy = POLICIES.get(name)
+    with pytest.raises(UserError, match=f"policy {name} is engine rules alone.*phase_order"):
+        settle(policy, params.build(policy.Params, {}, name))
+
+
+@pytest.mark.plain
+def test_edf_in_the_host_goes_by_deadlines_and_displaces_for_kv() -> None:
+    host = _host("edf", seqs=2, blocks=8)
+    _arrive(host, "a", 0.0, prompt_tokens=100, ttft_slo_s=90.0, tpot_slo_s=5.0)
+    host.complete(host.note({"a": 100}, {"a": 0}, [], 0.0), [1], [100], [False], 1.0)
+    _arrive(host, "b", 1.0, prompt_tokens=64, ttft_slo_s=95.5, tpot_slo_s=5.0)
+    assert _names(_decide(host, ["a"], 1, 1.0).displaced) == []  # a is due at 95, b at 96.5
+    _arrive(host, "c", 2.0, prompt_tokens=64, ttft_slo_s=10.0, tpot_slo_s=5.0)
+    decision = _decide(host, ["a"], 1, 2.0)
+    assert _names(decision.displaced) == ["a"]
+    assert _names(decision.front)[:1] == ["c"]
+
+
+@pytest.mark.plain
+def test_fairbatchings_seconds_reach_the_host_as_tokens() -> None:
+    host = _host("fairbatching", latency_text="piecewise:constant_s=0.5,per_token_s=0.125,knee_tokens=0")
+    _arrive(host, "a", 0.0, prompt_tokens=10, ttft_slo_s=6.0, tpot_slo_s=1.0)
+    assert _decide(host, [], 900, 0.0).most_tokens is None  # no decodes: any length
+    host.complete(host.note({"a": 10}, {"a": 0}, [], 0.0), [1], [10], [False], 2.0)
+    _arrive(host, "b", 2.0, prompt_tokens=200, ttft_slo_s=6.0, tpot_slo_s=1.0)
+    assert _decide(host, ["a"], 900, 2.0).most_tokens == 36  # due at 7: 5 s, less 0.5, at 8 tokens a second
+    assert _decide(host, ["a"], 900, 6.5).most_tokens == 4  # no less than the TPOT SLO
+
+
+@pytest.mark.plain
+def test_vtc_in_the_host_serves_who_had_least() -> None:
+    host = _host("vtc", seqs=1)
+    for number, (name, class_id, weight) in enumerate([("a", 0, 1.0), ("b", 0, 1.0), ("c", 1, 4.0), ("d", 1, 4.0)]):
+        _arrive(host, name, float(number), class_id=class_id, weight=weight)
+    host.complete(host.note({"a": 10}, {"a": 0}, [], 4.0), [1], [10], [True], 5.0)
+    # Class 0 has had 10 + 2. Class 1 nothing, 2.5 with c, and less than that again with d.
+    decision = _decide(host, [], 900, 5.0)
+    assert _names(decision.front + host.more(5.0))[:3] == ["c", "d", "b"]
 
 
 def test_a_locked_request_is_not_displaced_in_the_host() -> None:
