@@ -147,6 +147,20 @@ def test_who_gives_up_leaves_the_queue() -> None:
     assert (int(made.state.ends.first[0]), int(made.state.ends.last[0])) == (-1, -1)
 
 
+def test_a_row_used_again_begins_anew() -> None:
+    made = hand([0, 0])
+    arrive(made, 0)
+    start(made, 0)
+    deliver(made, 0, 5)
+    made.finish(0, 1.0)
+    made.records["generated_tokens"][0], made.records["started_s"][0] = 0, np.nan
+    arrive(made, 1, 0)  # the row's new request is the older one
+    assert keys(made) == [20.0, 30.0]
+    start(made, 0)
+    deliver(made, 0, 1)
+    assert counters(made)[0] == 32.0
+
+
 def backlogged(weights: tuple[float, float], outputs: tuple[int, int]) -> Instance:
     """Two classes of which there are always requests waiting."""
     rng, n = np.random.default_rng(3), 360
