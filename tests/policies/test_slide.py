@@ -23,7 +23,7 @@ from .hand import Hand
 
 pytestmark = pytest.mark.plain
 
-STARVING, URGENT, LATER_URGENT, NORMAL, HOPELESS = range(5)
+STARVING, URGENT, PROMOTED, LATER_URGENT, NORMAL, HOPELESS = range(6)
 SLOW = PiecewiseParams(constant_s=0.01, per_token_s=0.001, knee_tokens=0)
 """10 ms a step and 1 ms a token, in prefill and decode alike."""
 
@@ -239,17 +239,33 @@ def test_requests_without_objectives_go_by_arrival_behind_those_with_some() -> N
 
 
 def test_the_starving_go_first_in_their_share_of_steps() -> None:
-    queue = Queue(100, 100, 100, starve_s=2.0, starve_share=0.5)
+    """A prefill waits since it came, whatever chunks it got; a decode since it was served."""
+    queue = Queue(100, 100, 100, starve_s=2.0, starve_share=0.5, promote="head")
     queue.records["ttft_slo_s"] = 100.0
-    queue.progress(1, 10, 3.0)
-    queue.state.served.at_s[2] = 0.5
+    queue.progress(0, 10, 4.0)
+    queue.records["arrival_s"][2] = queue.state.served.at_s[2] = 3.0
+    queue.decode(1, 5, 0.1)
+    queue.state.served.at_s[1] = 0.5
     seen = []
     for _ in range(4):
-        seen.append(queue.ranked(4.5))
-        queue.step([1], 4.5)
-    assert [tier for tier, _ in seen[0]] == [NORMAL] * 3
-    assert seen[1] == [(STARVING, 0.0), (NORMAL, pytest.approx(95.5)), (STARVING, 0.5)]
+        seen.append(queue.tiers(4.5))
+        queue.step([2], 4.5)
+        queue.state.served.at_s[2] = 3.0
+    assert seen[0] == [NORMAL, URGENT, NORMAL]
+    assert seen[1] == [STARVING, STARVING, NORMAL]
     assert seen[2:] == seen[:2]
+    assert [key for _, key in queue.ranked(4.5)][:2] != [0.0, 0.5]
+    queue.step([2], 4.5)
+    assert [key for _, key in queue.ranked(4.5)][:2] == [0.0, 0.5]
+
+
+def test_a_starving_prefill_goes_behind_urgent_decodes_and_before_all_prefills() -> None:
+    queue = Queue(100, 50, 100, starve_s=2.0, starve_share=1.0)
+    queue.records["ttft_slo_s"][0] = 100.0
+    queue.records["arrival_s"][1] = 4.0
+    queue.decode(2, 5, 0.1)
+    queue.state.served.at_s[2] = 4.4
+    assert queue.tiers(4.9) == [PROMOTED, LATER_URGENT, URGENT]
 
 
 def test_nobody_starves_unless_asked_for() -> None:

@@ -314,6 +314,7 @@ def _sliding(rng: random.Random, name: str) -> dict[str, Any]:
         "displace": pick(["anybody", "prefills", "nobody"]),
         "starve_s": pick([0.0, 0.0, 0.0, 16 * TICK, 128 * TICK]),
         "starve_share": pick([1.0, 0.25]),
+        "promote": pick(["head", "prefills"]),
     }
 
 

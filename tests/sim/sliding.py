@@ -11,7 +11,8 @@ from .reference import Reference
 
 
 class Slide(Oracle):
-    """The whole queue in five groups: starving, urgent, urgent prefills if decodes go first, normal, hopeless."""
+    """The whole queue in six groups: starving, urgent, starving prefills, urgent prefills if decodes go first, normal,
+    hopeless."""
 
     def __init__(self, preset: str, **options: Any) -> None:
         """Options as `SlideParams` has them; the rules among them are the engine's business."""
@@ -64,7 +65,10 @@ class Slide(Oracle):
         share = {"slide": self.o["coeff"] * drain, "density": INF, "deadline": -INF}[kind]
         urgent = [r for r in rest if math.isfinite(left[r]) and left[r] < share]
         normal = [r for r in rest if r not in urgent]
-        behind = [r for r in urgent if self.split and not r.decoding]
+        promoted = [r for r in starving if self.o["promote"] == "prefills" and not r.decoding]
+        starving = [r for r in starving if r not in promoted]
+        split = self.split or (self.o["promote"] == "prefills" and self.promotes())
+        behind = [r for r in urgent if split and not r.decoding]
         urgent = [r for r in urgent if r not in behind]
 
         def thin(r: Req) -> float:
@@ -74,18 +78,28 @@ class Slide(Oracle):
 
         self.keys = {}
         for tier, (group, by) in enumerate(
-            [(starving, self.since), (urgent, thin), (behind, thin), (normal, left.__getitem__), (hopeless, thin)]
+            [
+                (starving, self.since),
+                (urgent, thin),
+                (promoted, self.since),
+                (behind, thin),
+                (normal, left.__getitem__),
+                (hopeless, thin),
+            ]
         ):
             self.keys |= {r: (tier, by(r)) for r in group}
 
     def since(self, r: Req) -> float:
-        return self.served[r]
+        """A prefill waits since it came, one that has tokens since it was served."""
+        return self.served[r] if r.delivered else r.arrival
+
+    def promotes(self) -> bool:
+        """Whether starving counts in this step: in every step, or in one of four, if it counts at all."""
+        share = self.o["starve_share"]
+        return bool(self.o["starve_s"]) and (share == 1.0 or self.steps % round(1 / share) == round(1 / share) - 1)
 
     def starves(self, r: Req, now: float) -> bool:
-        """Not served for so long, in a step in which that counts: every step, or one of four."""
-        share = self.o["starve_share"]
-        counts = share == 1.0 or self.steps % round(1 / share) == round(1 / share) - 1
-        return bool(self.o["starve_s"]) and counts and now - self.since(r) > self.o["starve_s"]
+        return self.promotes() and now - self.since(r) > self.o["starve_s"]
 
     def key(self, r: Req, now: float) -> tuple[int, float]:
         return self.keys[r]

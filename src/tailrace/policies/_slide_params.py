@@ -8,7 +8,17 @@ from .._jit import kernel
 from ..params import P
 from ._deadlines import FIRST_TOKEN
 
-__all__ = ["ANYBODY", "DEADLINE", "DENSITY", "NOBODY", "SlideParams", "decodes_first", "eta", "feasible_only"]
+__all__ = [
+    "ANYBODY",
+    "DEADLINE",
+    "DENSITY",
+    "NOBODY",
+    "TO_PREFILLS",
+    "SlideParams",
+    "decodes_first",
+    "eta",
+    "feasible_only",
+]
 __all__ += ["hopeless_last", "least_chunk_tokens"]
 
 PAPER, XLLM, TAILRACE = 0, 1, 2
@@ -18,6 +28,7 @@ ALL, FEASIBLE = 1, 2
 LAST, RANKED = 1, 2
 YES, NO = 1, 2
 ANYBODY, PREFILLS, NOBODY = 0, 1, 2
+TO_HEAD, TO_PREFILLS = 0, 1
 
 PRESET_ETA: Final = 0.65
 """xLLM's η, as a share of the smallest TPOT SLO. The paper gives no value, so ``paper`` takes it too."""
@@ -101,11 +112,25 @@ class SlideParams(NamedTuple):
           choices=("anybody", "prefills", "nobody")),
     ] = ANYBODY  # fmt: skip
     starve_s: Annotated[
-        float, P("τ: whoever was not served for longer goes first, the longest first; 0 = never", unit="s", low=0.0)
+        float,
+        P(
+            "τ: whoever has waited for longer goes first, the longest first: a prefill since it arrived, a decode "
+            "since a step served it; 0 = never",
+            unit="s",
+            low=0.0,
+        ),
     ] = 0.0
+    promote: Annotated[
+        int,
+        P(
+            "where a starving request goes: to the head of the queue (the paper), or if it is a prefill to the head of "
+            "the prefills, behind urgent decodes, whose TPOT a promoted long prompt would otherwise spoil",
+            choices=("head", "prefills"),
+        ),
+    ] = TO_PREFILLS
     starve_share: Annotated[
         float, P("share of the steps in which starving requests do go first", low=0.0, high=1.0)
-    ] = 0.1
+    ] = 0.3
 
 
 @kernel

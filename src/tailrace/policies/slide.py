@@ -38,6 +38,7 @@ from ._slide_params import (
     DEADLINE,
     DENSITY,
     NOBODY,
+    TO_PREFILLS,
     SlideParams,
     decodes_first,
     eta,
@@ -47,8 +48,8 @@ from ._slide_params import (
 )
 from ._sliding import decodes, exec_s, gain
 
-STARVING, URGENT, LATER_URGENT, NORMAL, HOPELESS = 0, 1, 2, 3, 4
-"""Tiers. LATER_URGENT: urgent prefills where urgent decodes go before them."""
+STARVING, URGENT, PROMOTED, LATER_URGENT, NORMAL, HOPELESS = 0, 1, 2, 3, 4, 5
+"""Tiers. PROMOTED: starving prefills behind the urgent decodes; LATER_URGENT: urgent prefills behind either."""
 
 
 class Served(Columns):
@@ -139,14 +140,24 @@ def _is_urgent(remain: float, scratch: Any, params: Any) -> bool:
 
 
 @kernel
+def _waits_since_s(table: Any, row: int, state: Any) -> float:
+    """Since when it has waited for its first token, or, with that, for a step that serves it.
+
+    A prefill counts from its arrival: else a chunk that fills up a step would begin its wait anew.
+    """
+    return table.arrival_s[row] if table.generated_tokens[row] == 0 else state.served.at_s[row]
+
+
+@kernel
 def _place(table: Any, row: int, now: float, promote: bool, state: Any, scratch: Any, params: Any) -> None:
     """The tier and key of one row, and the counts of the step."""
     ranks, counts, e, remain = scratch.ranks, scratch.counts, scratch.ranks.exec_s[row], scratch.ranks.remain_s[row]
     begins = not decodes(table, row)
     counts[0, REQUESTS] += 1
-    if promote and now - state.served.at_s[row] > params.starve_s:
+    if promote and now - _waits_since_s(table, row, state) > params.starve_s:
         counts[0, AS_STARVING] += 1
-        ranks.tier[row], ranks.key[row] = STARVING, state.served.at_s[row]
+        behind = begins and params.promote == TO_PREFILLS
+        ranks.tier[row], ranks.key[row] = PROMOTED if behind else STARVING, _waits_since_s(table, row, state)
         return
     hopeless = begins and table.generated_tokens[row] == 0 and remain < e + scratch.load.constant_s[0]
     if hopeless and hopeless_last(params):
@@ -154,7 +165,8 @@ def _place(table: Any, row: int, now: float, promote: bool, state: Any, scratch:
         ranks.tier[row] = HOPELESS
     elif _is_urgent(remain, scratch, params):
         counts[0, AS_URGENT] += 1
-        ranks.tier[row] = LATER_URGENT if begins and decodes_first(params) else URGENT
+        later = begins and (decodes_first(params) or (promote and params.promote == TO_PREFILLS))
+        ranks.tier[row] = LATER_URGENT if later else URGENT
     else:
         ranks.tier[row], ranks.key[row] = NORMAL, remain
         return
@@ -236,7 +248,7 @@ class Slide(Policy):
         promote, urgent_s = _promotes(state, params), 0.0
         for row in live:
             _place(table, row, now, promote, state, scratch, params)
-            if URGENT <= scratch.ranks.tier[row] <= LATER_URGENT:
+            if scratch.ranks.tier[row] == URGENT or scratch.ranks.tier[row] == LATER_URGENT:
                 urgent_s += scratch.ranks.exec_s[row]
         if len(live) > 0:
             scratch.counts[0, _regime(urgent_s, scratch.counts[0, AS_URGENT], scratch.load, params)] += 1
