@@ -103,13 +103,13 @@ def test_the_budget_is_the_smallest_remain_but_at_least_eta() -> None:
     assert queue.load(0.2)[0] == pytest.approx(0.8)
     queue.decode(1, 1, 0.2)
     assert queue.load(0.2)[0] == pytest.approx(0.05)
-    assert queue.load(0.23)[0] == pytest.approx(0.9 * 0.05)
-    assert queue.seconds(0.23) == pytest.approx(0.9 * 0.05 - 0.01)
+    assert queue.load(0.23)[0] == pytest.approx(0.8 * 0.05)
+    assert queue.seconds(0.23) == pytest.approx(0.8 * 0.05 - 0.01)
 
 
 @pytest.mark.parametrize(
     ("given", "share"),
-    [({}, 0.9), ({"preset": "paper"}, 0.65), ({"preset": "xllm"}, 0.65), ({"preset": "xllm", "eta": 0.4}, 0.4)],
+    [({}, 0.8), ({"preset": "paper"}, 0.65), ({"preset": "xllm"}, 0.65), ({"preset": "xllm", "eta": 0.4}, 0.4)],
 )
 def test_eta_is_the_presets_unless_given(given: dict[str, Any], share: float) -> None:
     queue = Queue(10, 10, **given, t_min="all")

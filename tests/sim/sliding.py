@@ -18,7 +18,7 @@ class Slide(Oracle):
         """Options as `SlideParams` has them; the rules among them are the engine's business."""
         self.o = options
         self.ours, xllm = preset == "tailrace", preset == "xllm"
-        self.share = options["eta"] if options["eta"] >= 0 else (0.9 if self.ours else 0.65)
+        self.share = options["eta"] if options["eta"] >= 0 else (0.8 if self.ours else 0.65)
         self.feasible = {"preset": xllm, "all": False, "feasible": True}[options["t_min"]]
         self.last = {"preset": self.ours, "last": True, "ranked": False}[options["hopeless"]]
         self.split = {"preset": xllm, "yes": True, "no": False}[options["urgent_decodes_first"]]

@@ -32,7 +32,8 @@ TO_HEAD, TO_PREFILLS = 0, 1
 
 PRESET_ETA: Final = 0.65
 """xLLM's η, as a share of the smallest TPOT SLO. The paper gives no value, so ``paper`` takes it too."""
-TAILRACE_ETA: Final = 0.9
+TAILRACE_ETA: Final = 0.8
+"""Between 0.65, best in token gain, and 0.9, best in attainment: within a point of either (docs/papers/proserve.md)."""
 XLLM_LAST_CHUNK: Final = 50
 
 
@@ -76,7 +77,7 @@ class SlideParams(NamedTuple):
     ] = OF_PRESET
     eta: Annotated[
         float,
-        P("η: least t_budget, as a share of the queue's smallest TPOT SLO; -1 = 0.65 (paper, xllm), 0.9 (tailrace)",
+        P("η: least t_budget, as a share of the queue's smallest TPOT SLO; -1 = 0.65 (paper, xllm), 0.8 (tailrace)",
           low=-1.0),
     ] = -1.0  # fmt: skip
     coeff: Annotated[float, P("urgent if remain < coeff·φ", low=0.0)] = 1.0
