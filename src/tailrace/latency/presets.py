@@ -65,12 +65,14 @@ MODELS: Final[Mapping[str, ModelFigures]] = MappingProxyType(
         "qwen-72b": ModelFigures(72_290_000_000, layers=80, heads=64, kv_heads=64, head_dim=128),
         "qwen2-7b": ModelFigures(7_620_000_000, layers=28, heads=28, kv_heads=4, head_dim=128),
         "qwen2-72b": ModelFigures(72_710_000_000, layers=80, heads=64, kv_heads=8, head_dim=128),
+        "qwen3-32b": ModelFigures(32_760_000_000, layers=64, heads=64, kv_heads=8, head_dim=128),
     }
 )
 """From the model cards and config.json files; 16-bit weights and KV."""
 
-DEGREES: Final[Mapping[str, int]] = MappingProxyType({"qwen-72b": 4, "qwen2-72b": 4})
-"""Tensor parallelism of the presets where it is not 1: as in UniBoost, §6."""
+DEGREES: Final[Mapping[str, int]] = MappingProxyType({"qwen-72b": 4, "qwen2-72b": 4, "qwen3-32b": 2})
+"""Tensor parallelism of the presets where it is not 1: for the 72B as in UniBoost, §6. ProServe gives none
+for Qwen3-32B: its weights leave one device room for 37,000 tokens of KV, two for 324,000."""
 
 DEVICES: Final[Mapping[str, DeviceFigures]] = MappingProxyType(
     # Sold as 80 GB, it has five stacks of 16 GiB: 81,920 MiB in nvidia-smi, so 80 GiB here.
