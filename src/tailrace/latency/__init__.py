@@ -6,6 +6,7 @@ A model is a NamedTuple of numbers for which `step_seconds` and the generics `ch
 
 from __future__ import annotations
 
+from .budget import token_budget
 from .fit import fit_profiled, mape
 from .piecewise import PiecewiseParams
 from .presets import DEGREES, DEVICES, MODELS, PRESETS, Derived, DeviceFigures, Latency, ModelFigures, derive, preset
@@ -26,4 +27,4 @@ __all__ = [
     "PiecewiseParams",
 ]
 __all__ += ["ProfiledParams", "RooflineParams", "StepShape", "build", "derive", "fit_profiled", "mape", "preset"]
-__all__ += ["step_seconds", "step_shape"]
+__all__ += ["step_seconds", "step_shape", "token_budget"]
