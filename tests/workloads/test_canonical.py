@@ -179,6 +179,10 @@ def test_parquet_of_other_types(tmp_path: Path) -> None:
         ([BLOCKS, "0,9,1,1 2,4", "0,9,1,1 2 3,4"], "row 3: field prefix_blocks: 3 ids, but 9 tokens fill 2 blocks"),
         ([BLOCKS, "0,9,1,1 1,4"], "row 2: field prefix_blocks: id 1 comes twice"),
         ([BLOCKS, "0,9,1,1 x,4"], r"row 2: field prefix_blocks: \['1', 'x'\] is not a list of whole numbers"),
+        (
+            [BLOCKS, "0,9,1,1 2,4", "0,9,1,1 x,4"],
+            r"row 3: field prefix_blocks: \['1', 'x'\] is not a list of whole numbers",
+        ),
         ([BLOCKS, "0,9,1,1,4", "0,9,1,-1,4"], r"row 3: field prefix_blocks: \[-1\] is not a list of whole numbers"),
         ([HEADER], "has a header and no rows"),
         ([""], "is empty"),

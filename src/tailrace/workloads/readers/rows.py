@@ -172,9 +172,15 @@ def _first_bad(column: Any, way: tuple[Any, ...]) -> int | None:
     """The first row that does not convert, in time linear in the rows."""
     import pyarrow as pa
 
+    nested = pa.types.is_list(column.type) or pa.types.is_large_list(column.type)
+
+    def part(low: int, high: int) -> Any:
+        # A slice of lists shares the items of all rows, and its cast fails for any of them.
+        return column.take(pa.array(np.arange(low, high))) if nested else column.slice(low, high - low)
+
     def fails(low: int, high: int) -> bool:
         try:
-            _cast(column.slice(low, high - low), way)
+            _cast(part(low, high), way)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             return True
         return False
