@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -157,3 +158,40 @@ def test_bad_texts_are_one_clear_line(text: str, says: str) -> None:
 def test_unknown_preset() -> None:
     with pytest.raises(UserError, match="did you mean 'qwen2-7b-a100-derived'"):
         preset("qwen2-7b-a100")
+
+
+def test_a_file_of_settings(tmp_path: Path) -> None:
+    path = tmp_path / "fitted.toml"
+    path.write_text('latency = "profiled"\nkv_tokens = 5000\nconstant_s = 0.01\nprefill_token_s = 1e-4\n')
+    found = build(str(path))
+    assert found.cost == ProfiledParams(0.01, prefill_token_s=1e-4)
+    assert (found.name, found.kv_tokens, found.summary) == (str(path), 5000, "as given")
+    roofline = {"latency": "roofline", "model": "llama-3-8b", "device": "a100-80gb", "tp": 2, "summary": "two"}
+    (path := tmp_path / "two.json").write_text(json.dumps(roofline))
+    assert build(str(path)).cost == build("roofline:model=llama-3-8b,device=a100-80gb,tp=2").cost
+    assert build(str(path)).kv_tokens == build("roofline:model=llama-3-8b,device=a100-80gb,tp=2").kv_tokens
+    assert build(str(path)).summary == "two"
+    path.write_text('{"latency": "qba", "constant_s": 0.005}')
+    assert build(str(path)).cost == PiecewiseParams(0.005)
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"constant_s": 0.1}, "latency=None must name a model"),
+        ({"latency": "profile"}, "did you mean 'profiled'"),
+        ({"latency": "profiled", "constant": 0.1}, "did you mean 'constant_s'"),
+        ({"latency": "profiled", "constant_s": -0.1}, "constant_s=-0.1 is outside"),
+        ({"latency": "profiled", "constant_s": "much"}, "constant_s=much must be a number"),
+        ({"latency": "profiled", "constant_s": 0.1, "kv_tokens": 0.5}, "kv_tokens=0.5 must be a whole number"),
+        ({"latency": "roofline", "model": ["a"], "device": "a100-80gb"}, "model=['a'] is not one of"),
+    ],
+)
+def test_a_bad_file_is_one_clear_line(settings: dict[str, object], says: str, tmp_path: Path) -> None:
+    path = tmp_path / "model.json"
+    path.write_text(json.dumps(settings))
+    with pytest.raises(UserError) as caught:
+        build(str(path))
+    assert says in str(caught.value)
+    assert str(caught.value).startswith(f"{path}: ")
+    assert "\n" not in str(caught.value)

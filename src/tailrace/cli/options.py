@@ -23,7 +23,11 @@ Engine = Annotated[
     ),
 ]
 Latency = Annotated[
-    str, typer.Option(help="Latency model or preset, e.g. llama-3-8b-a100-derived; default: the engine's")
+    str,
+    typer.Option(
+        help="Latency model or preset, e.g. llama-3-8b-a100-derived, or a TOML, YAML or JSON file of one; default: "
+        "the engine's"
+    ),
 ]
 Predictions = Annotated[
     str, typer.Option(help="What policies are told: oracle, none, label:eps_sl=0.05,eps_ls=0, noise:cv=0.5")
