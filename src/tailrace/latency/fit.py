@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,10 @@ from ..errors import UserError
 from .profiled import ProfiledParams, decode_reads
 from .shape import StepShape, step_seconds
 
-__all__ = ["fit_profiled", "mape"]
+__all__ = ["Sample", "checked", "fit_profiled", "mape"]
 
-Sample = tuple[StepShape, float]
+Sample: TypeAlias = tuple[StepShape, float]
+"""A measured step: what it held, and its seconds."""
 
 
 def fit_profiled(samples: Iterable[Sample], relative: bool = True) -> ProfiledParams:
@@ -30,7 +31,7 @@ def fit_profiled(samples: Iterable[Sample], relative: bool = True) -> ProfiledPa
     Raises UserError for a sample that cannot be, too few samples, or features that never
     vary independently of one another.
     """
-    steps = _checked(samples)
+    steps = checked(samples)
     features = np.array([_features(shape) for shape, _ in steps], dtype=np.float64).reshape(-1, 7)
     seconds = np.array([seconds for _, seconds in steps])
     used = np.flatnonzero(features.any(axis=0))
@@ -50,7 +51,7 @@ def mape(samples: Iterable[Sample], cost: Any) -> float:
 
     Raises UserError for no samples or one that cannot be.
     """
-    steps = _checked(samples)
+    steps = checked(samples)
     if not steps:
         raise UserError("no samples to measure an error on")
     return math.fsum(abs(step_seconds(shape, cost) / seconds - 1.0) for shape, seconds in steps) / len(steps)
@@ -88,7 +89,8 @@ def _check_rank(columns: NDArray[Any], used: NDArray[Any]) -> None:
             raise UserError(f"the samples do not vary enough to tell {name} from the others; measure more sizes")
 
 
-def _checked(samples: Iterable[Sample]) -> Sequence[Sample]:
+def checked(samples: Iterable[Sample]) -> Sequence[Sample]:
+    """The samples as a list. Raises UserError for the first that cannot be."""
     steps = list(samples)
     for number, sample in enumerate(steps, start=1):
         try:
