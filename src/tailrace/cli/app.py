@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from .. import __version__
+from . import calibrate as calibrate_verb
 from . import reproduce as reproduce_verb
 from . import workload as workload_verb
 from .options import (
@@ -44,6 +45,7 @@ app = typer.Typer(
 
 app.add_typer(workload_verb.app, name="workload")
 app.add_typer(reproduce_verb.app, name="reproduce")
+app.add_typer(calibrate_verb.app, name="calibrate")
 
 
 def _version(wanted: bool) -> None:
