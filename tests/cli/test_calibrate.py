@@ -73,3 +73,43 @@ def test_a_bad_row_is_named(tailrace: Any, tmp_path: Path) -> None:
     code, out, err = tailrace("calibrate", "fit", "steps.csv")
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert "steps.csv: row 5: field seconds: '-1' must be a number of seconds above 0" in err
+
+
+SLOW = "profiled:constant_s=0.01,prefill_token_s=1e-4,decode_kv_s=1.5e-7"
+RUN = ("--workload", "poisson:requests=15,rate_rps=6,prompt=2000,output=100", "--engine", "sarathi:kv_tokens=200000")
+
+
+def test_budget_of_a_workload(tailrace: Any) -> None:
+    code, out, err = tailrace("calibrate", "budget", *RUN, "--latency", SLOW)
+    assert (code, err) == (0, "")
+    assert [word for word in ("a prefill", "the mean step", "a heavy step", "P99 TPOT") if word not in out] == []
+    code, out, _ = tailrace("calibrate", "budget", *RUN, "--latency", SLOW, "--json", "--tpot-slo", "0.04")
+    found = json.loads(out)
+    assert found["tpot_slo_s"] == 0.04
+    assert [each["tokens"] > 0 for each in found["budgets"]] == [True, True, True]
+    assert found["budgets"][0]["check"]["over_share"] > found["budgets"][2]["check"]["over_share"]
+
+
+def test_budget_of_decodes_that_are_given(tailrace: Any) -> None:
+    given = ("--decodes", "20", "--kv", "2000", "--prefill-kv", "100", "--latency", SLOW)
+    code, out, err = tailrace("calibrate", "budget", *given)
+    assert (code, err) == (0, "")
+    assert "the mix given" in out
+    found = json.loads(tailrace("calibrate", "budget", *given, "--json").out)
+    assert found["budgets"][1]["mix"] == {"decodes": 20, "kv_tokens": 2000.0, "prefill_kv_tokens": 100}
+    assert found["budgets"][1]["check"] is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ((), "give --workload, or --decodes with --kv"),
+        (("--decodes", "5"), "--decodes and --kv belong together"),
+        ((*RUN, "--kv", "5"), "--decodes and --kv belong together"),
+        ((*RUN, "--decodes", "5", "--kv", "5"), "give --workload, or --decodes with --kv"),
+        (("--decodes", "5", "--kv", "5", "--tpot-slo", "0"), "tpot_slo_s=0.0 must be positive"),
+        (("--decodes", "5", "--kv", "5", "--latency", "qb"), "did you mean 'qba'"),
+    ],
+)
+def test_a_budget_needs_a_mix(arguments: tuple[str, ...], why: str, refused: Any) -> None:
+    refused(("calibrate", "budget", *arguments), why)

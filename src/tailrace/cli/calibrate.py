@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from .options import Json
+from .options import Format, Json, Latency, Limit, RateScale
 
 __all__ = ["app"]
 
@@ -32,3 +32,39 @@ def fit(
     from . import calibrate_verbs as verbs
 
     verbs.fit(profile, verbs.Fitting(holdout, seed, kv_tokens, output), as_json)
+
+
+@app.command()
+def budget(
+    tpot_slo: Annotated[float, typer.Option(help="Time that a step with decodes must stay under, in seconds")] = 0.05,
+    latency: Latency = "",
+    workload: Annotated[
+        str, typer.Option(help="Take the decodes from a run of it: a trace file or a generator, name:key=value,…")
+    ] = "",
+    decodes: Annotated[
+        int | None, typer.Option(help="Instead: so many decodes in a step", min=1, show_default=False)
+    ] = None,
+    kv: Annotated[
+        float | None, typer.Option(help="Tokens of KV that each of them has, in the mean", min=0, show_default=False)
+    ] = None,
+    prefill_kv: Annotated[
+        int | None,
+        typer.Option(
+            help="Tokens of its prompt that the chunk in the step stands on; default: 0, with a workload what its run "
+            "shows",
+            min=0,
+            show_default=False,
+        ),
+    ] = None,
+    engine: Annotated[str, typer.Option(help="Engine of the run; its token budget is put aside")] = "sarathi",
+    seed: Annotated[int | None, typer.Option(help="Seed of the workload", min=0)] = None,
+    limit: Limit = 0,
+    rate_scale: RateScale = 1.0,
+    format: Format = "",
+    as_json: Json = False,
+) -> None:
+    """Find the largest token budget whose steps meet a TPOT SLO: of a prefill alone, and beside decodes."""
+    from . import calibrate_verbs as verbs
+
+    run = verbs.Asked(workload, engine, latency, seed, limit, rate_scale, format)
+    verbs.budget(run, verbs.Mixture(tpot_slo, decodes, kv, prefill_kv), as_json)

@@ -12,10 +12,12 @@ from rich.table import Table
 from .. import files
 from ..errors import UserError
 from ..latency import REGIMES, Errors
-from ..studies import calibrate, profile
+from ..report.values import duration
+from ..studies import budgets, calibrate, profile
+from ..studies.runs import Job
 from .console import console, print_json
 
-__all__ = ["Fitting", "fit"]
+__all__ = ["Asked", "Fitting", "Mixture", "budget", "fit"]
 
 SUFFIXES: Final = (".toml", ".json")
 
@@ -85,3 +87,80 @@ def _settings(found: calibrate.Fit, path: str, asked: Fitting) -> str:
         return json.dumps(values, indent=2) + "\n"
     # A JSON string or number of these is one of TOML too.
     return "".join(f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in values.items())
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The run that decodes are taken from."""
+
+    workload: str
+    engine: str
+    latency: str
+    seed: int | None
+    limit: int
+    rate_scale: float
+    format: str
+
+    def job(self) -> Job:
+        """Under Sarathi's order."""
+        return Job(
+            self.workload,
+            "sarathi",
+            self.engine,
+            self.latency,
+            seed=self.seed,
+            limit=self.limit or None,
+            rate_scale=self.rate_scale,
+            format=self.format or None,
+        )
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """What a step must stay under, and what it holds if the user says so."""
+
+    tpot_slo_s: float
+    decodes: int | None
+    kv_tokens: float | None
+    prefill_kv_tokens: int | None
+
+
+def budget(asked: Asked, mixture: Mixture, as_json: bool) -> None:
+    """Print the budget of a prefill alone beside those with decodes."""
+    if bool(asked.workload) == (mixture.decodes is not None):
+        raise UserError("give --workload, or --decodes with --kv: what runs beside the prefill")
+    if (mixture.decodes is None) != (mixture.kv_tokens is None):
+        raise UserError("--decodes and --kv belong together: how many, and tokens of KV of each")
+    if mixture.decodes is None or mixture.kv_tokens is None:
+        study = budgets.of_workload(asked.job(), mixture.tpot_slo_s, mixture.prefill_kv_tokens)
+    else:
+        mix = budgets.Mix(mixture.decodes, mixture.kv_tokens, mixture.prefill_kv_tokens or 0)
+        study = budgets.given(asked.latency, mixture.tpot_slo_s, mix)
+    if as_json:
+        print_json(study.show())
+        return
+    _print_budgets(study)
+
+
+def _print_budgets(study: budgets.Study) -> None:
+    table = Table("profiled with", "decodes", "KV of each", "KV of the chunk", "token budget", "full step, mean mix")
+    table.title = f"{study.latency}: steps under {duration(study.tpot_slo_s)}"
+    if study.workload is not None:
+        for head in ("steps over the SLO", "P99 step", "longest", "P99 TPOT", "P99 TTFT"):
+            table.add_column(head)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for each in study.budgets:
+        mix, check = each.mix, each.check
+        row = [each.profiled_with, f"{mix.decodes:,}", f"{mix.kv_tokens:,.0f}", f"{mix.prefill_kv_tokens:,}"]
+        row += [f"{each.tokens:,}" if each.tokens else "none", duration(each.typical_step_s) if each.tokens else "–"]
+        if check is not None:
+            times = (check.step_p99_s, check.longest_s, check.tpot_p99_s, check.ttft_p99_s)
+            row += [f"{100 * check.over_share:.2f} %", *map(duration, times)]
+        table.add_row(*row)
+    console().print(table)
+    if study.workload is None:
+        return
+    rate = f"{study.workload['requests']:,} requests, {study.workload['rate_rps']:.3g}/s, engine {study.engine}"
+    print(f"runs of {study.workload['name']}: {rate}; over the SLO: of the steps with decodes")
+    print("heavy: 95 % of the steps with a prefill and decodes allow a larger budget")
