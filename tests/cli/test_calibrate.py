@@ -113,3 +113,19 @@ def test_budget_of_decodes_that_are_given(tailrace: Any) -> None:
 )
 def test_a_budget_needs_a_mix(arguments: tuple[str, ...], why: str, refused: Any) -> None:
     refused(("calibrate", "budget", *arguments), why)
+
+
+def test_error_by_jitter(tailrace: Any) -> None:
+    small = ("calibrate", "error", "poisson:requests=15,rate_rps=4", "--jitter", "0,0.1", "--elsewhere")
+    code, out, err = tailrace(*small, "poisson:requests=9,rate_rps=9")
+    assert (code, err) == (0, "")
+    assert out.count("held-out steps, jitter") == 2
+    assert "elsewhere" in out
+    found = json.loads(tailrace(*small, "", "--json").out)
+    assert [each["jitter"] for each in found["errors"]] == [0.0, 0.1]
+    assert found["errors"][0]["floor"]["all"]["mape"] == 0 < found["errors"][1]["floor"]["all"]["mape"]
+
+
+def test_jitters_are_numbers(refused: Any) -> None:
+    refused(("calibrate", "error", "poisson", "--jitter", "0;1"), "--jitter '0;1': must be numbers")
+    refused(("calibrate", "error", "poisson:requests=2", "--jitter", "-1"), "step_jitter=-1.0 must be")

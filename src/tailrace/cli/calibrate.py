@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from .options import Format, Json, Latency, Limit, RateScale
+from .options import Format, Json, Latency, Limit, RateScale, WorkloadArg
 
 __all__ = ["app"]
 
@@ -32,6 +32,29 @@ def fit(
     from . import calibrate_verbs as verbs
 
     verbs.fit(profile, verbs.Fitting(holdout, seed, kv_tokens, output), as_json)
+
+
+@app.command()
+def error(
+    workload: WorkloadArg,
+    latency: Annotated[
+        str, typer.Option(help="Model that times the steps; one that is no sum over requests, as a roofline")
+    ] = "roofline:model=qwen2-7b,device=a100-80gb",
+    policy: Annotated[str, typer.Option(help="Policy of the run")] = "sarathi",
+    engine: Annotated[str, typer.Option(help="Engine of the run")] = "sarathi",
+    jitter: Annotated[str, typer.Option(help="Coefficients of variation of a step's time, comma separated")] = (
+        "0,0.05,0.15"
+    ),
+    elsewhere: Annotated[str, typer.Option(help="Also try the fit on the steps of this workload")] = "",
+    holdout: Annotated[float, typer.Option(help="Share of the steps that the fit does not see")] = 0.25,
+    seed: Annotated[int, typer.Option(help="Seed of which steps those are", min=0)] = 0,
+    as_json: Json = False,
+) -> None:
+    """Measure how well the profiled model, fitted to steps of a simulation, estimates the others."""
+    from . import calibrate_verbs as verbs
+
+    asked = verbs.Asked(workload, engine, latency, policy=policy)
+    verbs.error(asked, verbs.Trial(jitter, elsewhere, holdout, seed), as_json)
 
 
 @app.command()

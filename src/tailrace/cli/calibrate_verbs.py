@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -13,11 +15,11 @@ from .. import files
 from ..errors import UserError
 from ..latency import REGIMES, Errors
 from ..report.values import duration
-from ..studies import budgets, calibrate, profile
+from ..studies import budgets, calibrate, estimator, profile
 from ..studies.runs import Job
 from .console import console, print_json
 
-__all__ = ["Asked", "Fitting", "Mixture", "budget", "fit"]
+__all__ = ["Asked", "Fitting", "Mixture", "Trial", "budget", "error", "fit"]
 
 SUFFIXES: Final = (".toml", ".json")
 
@@ -91,21 +93,22 @@ def _settings(found: calibrate.Fit, path: str, asked: Fitting) -> str:
 
 @dataclass(frozen=True)
 class Asked:
-    """The run that decodes are taken from."""
+    """The run that steps are taken from."""
 
     workload: str
     engine: str
     latency: str
-    seed: int | None
-    limit: int
-    rate_scale: float
-    format: str
+    seed: int | None = None
+    limit: int = 0
+    rate_scale: float = 1.0
+    format: str = ""
+    policy: str = "sarathi"
 
     def job(self) -> Job:
-        """Under Sarathi's order."""
+        """As one run."""
         return Job(
             self.workload,
-            "sarathi",
+            self.policy,
             self.engine,
             self.latency,
             seed=self.seed,
@@ -164,3 +167,51 @@ def _print_budgets(study: budgets.Study) -> None:
     rate = f"{study.workload['requests']:,} requests, {study.workload['rate_rps']:.3g}/s, engine {study.engine}"
     print(f"runs of {study.workload['name']}: {rate}; over the SLO: of the steps with decodes")
     print("heavy: 95 % of the steps with a prefill and decodes allow a larger budget")
+
+
+@dataclass(frozen=True)
+class Trial:
+    """How ``calibrate error`` tries a fit."""
+
+    jitters: str
+    elsewhere: str
+    holdout: float
+    seed: int
+
+    def numbers(self) -> list[float]:
+        """The jitters. Raises UserError."""
+        try:
+            return [float(text) for text in self.jitters.split(",")]
+        except ValueError:
+            raise UserError(f"--jitter {self.jitters!r}: must be numbers, comma separated, as 0,0.05,0.15") from None
+
+
+def error(asked: Asked, trial: Trial, as_json: bool) -> None:
+    """Print the errors by regime under each jitter, and what they come from."""
+    job = asked.job()
+    other = dataclasses.replace(job, workload=trial.elsewhere) if trial.elsewhere else None
+    found = estimator.estimate(job, trial.numbers(), trial.holdout, trial.seed, other)
+    if as_json:
+        about = {"study": "error", "job": dataclasses.asdict(job), "elsewhere": trial.elsewhere or None}
+        print_json({**about, "holdout": trial.holdout, "seed": trial.seed, "errors": [each.show() for each in found]})
+        return
+    for each in found:
+        _print_estimate(each, f"{asked.workload}: held-out steps, jitter {100 * each.jitter:g} %")
+
+
+def _print_estimate(found: estimator.Estimate, title: str) -> None:
+    parts: dict[str, Mapping[str, Errors]] = {
+        "estimate": found.fit.held_out,
+        "without jitter": found.undisturbed,
+        "floor": found.floor,
+        **({"elsewhere": found.elsewhere} if found.elsewhere else {}),
+    }
+    table = Table("steps that are", "steps", *(f"{part}: MAPE, worst, bias" for part in parts), title=title)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for regime in REGIMES:
+        if regime in found.fit.held_out:
+            cells = [", ".join(_cells(errors.get(regime))[1:]) for errors in parts.values()]
+            table.add_row(regime, f"{found.fit.held_out[regime].steps:,}", *cells)
+    console().print(table)
+    print("floor: the model that timed the steps, without jitter, against the times with it")

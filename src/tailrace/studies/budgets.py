@@ -18,9 +18,8 @@ import numpy as np
 from ..errors import UserError
 from ..latency import Sample, step_seconds, token_budget
 from ..latency.budget import budget_step
-from ..sim.run import Instance
 from ..sim.shapes import step_samples
-from .runs import Job, load_workload, parse_engine, parse_latency, parse_policy
+from .runs import Job, instance_of, parse_engine, parse_latency, workload_of
 
 __all__ = ["ALONE", "HEAVY", "MEAN", "Budget", "Check", "Mix", "Study", "given", "heavy_mix", "mean_mix", "of_workload"]
 
@@ -119,7 +118,7 @@ def of_workload(job: Job, tpot_slo_s: float, prefill_kv_tokens: int | None = Non
         if tokens not in checks:
             checks[tokens] = _run(job, tokens, tpot_slo_s)[1]
     tried = tuple(dataclasses.replace(each, check=checks[each.tokens]) for each in found)
-    about = _workload(job)
+    about = workload_of(job)
     shown = {"name": about.name, "requests": len(about), "rate_rps": about.rate_rps}
     return Study(model.name, tpot_slo_s, tried, shown, job.engine)
 
@@ -159,14 +158,9 @@ def _budgets(cost: Any, tpot_slo_s: float, mixes: dict[str, Mix], typical: Mix) 
     return tuple(found)
 
 
-def _workload(job: Job) -> Any:
-    return load_workload(job.workload, job.seed, job.limit, job.predictions, job.rate_scale, job.format, job.service)
-
-
 def _run(job: Job, budget: int, tpot_slo_s: float) -> tuple[list[Sample], Check]:
     """Every step of the workload under Sarathi's order and this budget, and what it shows."""
-    policy, config = parse_policy(job.policy), dataclasses.replace(parse_engine(job.engine), token_budget=budget)
-    run = Instance(_workload(job), policy.cls, policy.params, config, parse_latency(job.latency, config))
+    run = instance_of(job, token_budget=budget)
     samples = step_samples(run)
     found = run.result().summary()["metrics"]
     decoding = np.array([seconds for shape, seconds in samples if shape.decode_seqs])

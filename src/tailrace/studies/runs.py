@@ -27,7 +27,7 @@ from ..workloads.workload import Workload
 from . import pool, store
 
 __all__ = ["Job", "PolicySpec", "compare", "parse_engine", "parse_policies", "parse_policy", "run_all", "simulate"]
-__all__ += ["watch_job"]
+__all__ += ["instance_of", "watch_job", "workload_of"]
 
 DEFAULT_LATENCY: Final = {"qba": "qba"}
 """By engine; the others get the 7B-class A100."""
@@ -134,12 +134,17 @@ def load_workload(
     return workloads.apply(workloads.promised(workload, service), predictions)
 
 
+def workload_of(job: Job) -> Workload:
+    """The job's workload. Raises UserError."""
+    return _workload(job, job.seed)
+
+
 def _workload(job: Job, seed: int | None) -> Workload:
     return load_workload(job.workload, seed, job.limit, job.predictions, job.rate_scale, job.format, job.service)
 
 
 def _resolve(job: Job) -> tuple[Workload, PolicySpec, EngineConfig, latency.Latency, str]:
-    w = _workload(job, job.seed)
+    w = workload_of(job)
     policy, config = parse_policy(job.policy), parse_engine(job.engine)
     cost = parse_latency(job.latency, config)
     run.settle(policy.cls, policy.params, config, cost)
@@ -164,10 +169,15 @@ def run_job(job: Job, cache: bool = True) -> Result:
     return result
 
 
+def instance_of(job: Job, **sizes: Any) -> run.Instance:
+    """The job as a fresh instance, with sizes of its engine replaced. Raises UserError."""
+    w, policy, config, cost, _ = _resolve(job)
+    return run.Instance(w, policy.cls, policy.params, dataclasses.replace(config, **sizes), cost)
+
+
 def watch_job(job: Job) -> Watched:
     """Run one job step by step, whatever is cached: its result, and every step and token of it."""
-    w, policy, config, cost, _ = _resolve(job)
-    return watch(run.Instance(w, policy.cls, policy.params, config, cost))
+    return watch(instance_of(job))
 
 
 def run_all(
