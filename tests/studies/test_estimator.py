@@ -47,11 +47,6 @@ def test_jitter_sets_a_floor() -> None:
     assert rough.undisturbed["all"].mape < rough.fit.held_out["all"].mape
 
 
-def test_relative_least_squares_are_low_by_twice_the_variance() -> None:
-    [found] = estimate(JOB, [0.15])
-    assert found.undisturbed["decode only"].bias == pytest.approx(math.expm1(-2 * math.log1p(0.15**2)), abs=0.015)
-
-
 def test_the_same_again_and_as_plain_values() -> None:
     again = [estimate(JOB, [0.05]), estimate(JOB, [0.05])]
     assert again[0] == again[1]

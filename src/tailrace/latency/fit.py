@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,11 @@ from .shape import StepShape, step_seconds
 
 __all__ = ["Sample", "checked", "fit_profiled", "mape"]
 
+F8 = NDArray[np.float64]
 Sample: TypeAlias = tuple[StepShape, float]
 """A measured step: what it held, and its seconds."""
+LEAST: Final = 0.1
+"""Share of the measured time below which an estimate is no weight: it may be 0 where the fit is poor."""
 
 
 def fit_profiled(samples: Iterable[Sample], relative: bool = True) -> ProfiledParams:
@@ -24,9 +27,10 @@ def fit_profiled(samples: Iterable[Sample], relative: bool = True) -> ProfiledPa
 
     ``samples``: ``(shape, seconds)`` of at least one step more than there are coefficients
     to find; a feature that no sample has (say, prefills on cached tokens) gets 0.
-    ``relative``: least squares of relative errors, so that short steps count as much as
-    long ones; otherwise of seconds. Source: ProServe, arXiv 2512.12928 (non-negative
-    least squares, constant once a step).
+    ``relative``: least squares of errors relative to the step's estimate (that of a first fit,
+    relative to the measured times), so that short steps count as much as long ones, and a
+    step's mean time is found; otherwise of seconds. Source: ProServe, arXiv 2512.12928
+    (non-negative least squares, constant once a step).
 
     Raises UserError for a sample that cannot be, too few samples, or features that never
     vary independently of one another.
@@ -37,13 +41,10 @@ def fit_profiled(samples: Iterable[Sample], relative: bool = True) -> ProfiledPa
     used = np.flatnonzero(features.any(axis=0))
     if len(steps) <= max(1, len(used)):
         raise UserError(f"{len(steps)} samples are too few to fit {max(1, len(used))} coefficients")
-    weights = 1.0 / seconds if relative else np.ones_like(seconds)
-    columns = features[:, used] * weights[:, None]
-    # Σ q·kv is of the order of 1e7 times the constant's 1: unscaled, the solver loses digits.
-    scale = np.linalg.norm(columns, axis=0)
-    columns = columns / scale
-    _check_rank(columns, used)
-    return _solve(columns, scale, used, seconds * weights)
+    found = _weighted(features, seconds, used, 1.0 / seconds if relative else np.ones_like(seconds))
+    if relative:  # by the measured times alone, steps that happened to be short would count more
+        found = _weighted(features, seconds, used, 1.0 / np.maximum(features @ found, LEAST * seconds))
+    return ProfiledParams(*found.tolist())
 
 
 def mape(samples: Iterable[Sample], cost: Any) -> float:
@@ -70,13 +71,19 @@ def _features(shape: StepShape) -> tuple[float, ...]:
     )
 
 
-def _solve(columns: NDArray[Any], scale: NDArray[Any], used: NDArray[Any], target: NDArray[Any]) -> ProfiledParams:
+def _weighted(features: F8, seconds: F8, used: NDArray[Any], weights: F8) -> F8:
+    """Least squares of ``weights`` × the errors in seconds, over the features ``used``; the others' are 0."""
     from scipy.optimize import nnls  # 0.2 s, wanted by nobody who does not fit
 
-    solution, _ = nnls(columns, target)
+    columns = features[:, used] * weights[:, None]
+    # Σ q·kv is of the order of 1e7 times the constant's 1: unscaled, the solver loses digits.
+    scale = np.linalg.norm(columns, axis=0)
+    columns = columns / scale
+    _check_rank(columns, used)
+    solution, _ = nnls(columns, seconds * weights)
     coefficients = np.zeros(len(ProfiledParams._fields))
     coefficients[used] = solution / scale
-    return ProfiledParams(*coefficients.tolist())
+    return coefficients
 
 
 def _check_rank(columns: NDArray[Any], used: NDArray[Any]) -> None:
