@@ -24,6 +24,7 @@ STOP, SKIP = 0, 1
 VICTIM_TAIL, VICTIM_HOOK = 0, 1
 RECOMPUTE, SWAP = 0, 1
 AT_ONCE, WHEN_NEEDED = 0, 1
+AS_WORK, AS_TOKENS = 0, 1
 PROJECT_CHUNK, PROJECT_LIVE, PROJECT_GROWTH = 0, 1, 2
 KV_PREEMPT, KV_STALL = 0, 1
 KV_ENFORCED, KV_REPORTED = 0, 1
@@ -61,6 +62,10 @@ class EngineRules:
     running, or over the waiting, in which it came; or try those behind it."""
     min_last_chunk: int = 0
     """A chunk that is not a prompt's last and has at most this many tokens does not fit (``misfit``)."""
+    seconds_as: Literal["work", "tokens"] = "work"
+    """How a policy's limit of seconds binds: each piece of work is cut to the seconds left, and others may
+    fit behind it; or, as in vLLM, whose steps have a limit of tokens alone, the first piece that is cut lowers the
+    step's tokens to what it gets, and from there only these bind."""
     victim: Literal["tail", "hook"] = "tail"
     """Who yields KV: the last in run order, or the policy's ``victim``."""
     evict: Literal["recompute", "swap"] = "recompute"
@@ -109,6 +114,8 @@ class EngineRules:
             raise UserError("rule prefix_cache needs admit=chunk and kv_limit=enforced")
         if self.prefix_cache and self.swap_out == "when_needed":
             raise UserError("rule swap_out=when_needed does not go with prefix_cache=true yet: use swap_out=at_once")
+        if self.seconds_as == "tokens" and (self.evict == "swap" or self.min_last_chunk > 0):
+            raise UserError("rule seconds_as=tokens needs evict=recompute and min_last_chunk=0, as vLLM has them")
         if 0 < self.chunk_cap <= self.min_last_chunk:
             raise UserError(f"rule chunk_cap={self.chunk_cap} must be above min_last_chunk={self.min_last_chunk}")
 
@@ -120,7 +127,7 @@ def _hints() -> dict[str, Any]:
 
 ENGINE_ONLY: Final = (
     *("decode_block_tokens", "prefill_emits", "kv_limit", "block_tokens", "steps_in_flight"),
-    *("prefix_cache", "min_service_tokens"),
+    *("prefix_cache", "min_service_tokens", "seconds_as"),
 )
 """Rules that always are the engine's: no policy may insist on them."""
 

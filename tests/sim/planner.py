@@ -26,7 +26,7 @@ class Planner:
         self.most_seqs = seqs
         self.most_seconds = seconds if timed else INF
         self.step = Step()
-        self.stalled = False
+        self.stalled = self.spent = False
         self.ranked = self.rules.order_scope == "all"
         self.order = sorted(sim.running, key=self.rank) if self.ranked else list(sim.running)
 
@@ -42,7 +42,7 @@ class Planner:
 
     @property
     def seconds(self) -> float:
-        return self.most_seconds - sum(w.seconds for w in self.step.work)
+        return INF if self.spent else self.most_seconds - sum(w.seconds for w in self.step.work)
 
     @property
     def live(self) -> int:
@@ -122,15 +122,25 @@ class Planner:
             elif not closed:
                 closed = not self.start(r)
 
-    def fit(self, r: Req, want: int) -> int:
-        tokens = want
+    def untimed(self, r: Req, want: int) -> int:
+        """What budget and caps leave of it."""
         if r.decoding:
             decodes = sum(w.decode for w in self.step.work)
             if self.rules.decode_cap and decodes >= self.rules.decode_cap:
                 return 0
         elif self.chunk_cap:
-            tokens = min(tokens, self.chunk_cap)
-        tokens = int(min(tokens, self.budget))
+            want = min(want, self.chunk_cap)
+        return int(min(want, self.budget))
+
+    def given(self, r: Req, want: int) -> None:
+        """Where seconds are as tokens, what they cut ends the budget, and they bind no more."""
+        tokens = self.fit(r, want)
+        if self.rules.seconds_as == "tokens" and tokens < self.untimed(r, want):
+            self.most_tokens = tokens + sum(w.tokens for w in self.step.work)
+            self.spent = True
+
+    def fit(self, r: Req, want: int) -> int:
+        tokens = self.untimed(r, want)
         if r.decoding:
             return tokens if self.seconds_of(r, tokens) <= self.seconds else 0
         while tokens > 0 and self.seconds_of(r, tokens) > self.seconds:
@@ -165,6 +175,7 @@ class Planner:
         if want <= 0:
             return True
         tokens = self.fit(r, want)
+        self.given(r, want)
         if tokens <= 0:
             return self.rules.misfit == "skip"
         need = max(0, self.sim.blocks_for(r.computed + tokens) - r.blocks)
@@ -183,6 +194,7 @@ class Planner:
             return False
         tokens = self.fit(r, self.wish(r))
         if tokens <= 0:
+            self.given(r, self.wish(r))
             return self.rules.misfit == "skip"
         need, taken = self.admission(r, tokens)
         full = self.full
@@ -192,6 +204,7 @@ class Planner:
                 return self.rules.blocked_head == "skip" and not full
             tokens = self.fit(r, self.wish(r))
             need, taken = self.admission(r, tokens)
+        self.given(r, self.wish(r))
         self.step.admitted.append(r)
         self.take(r, tokens, taken)
         return True

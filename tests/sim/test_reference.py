@@ -122,15 +122,33 @@ def test_sliding_boundaries_are_as_in_the_reference() -> None:
     assert min(found.values()) > 50, found
 
 
+def _timed(seed: int, in_flight: tuple[int, ...], seconds: float, **rules: Any) -> Case:
+    """A case whose steps are limited in time."""
+    case = draw("sink", seed, in_flight)
+    case.params = case.params._replace(seconds=seconds, sign=-1, protect=0, tokens=0)
+    case.oracle = SinkOracle(case.params)
+    case.config = dataclasses.replace(case.config, rules=dataclasses.replace(case.config.rules, **rules))
+    return case
+
+
 def test_limited_seconds_under_pressure() -> None:
     """The time of planned work is given back with it when it is evicted."""
     for seed in range(1, 200, 2):
-        case = draw("sink", seed, (1,))
-        case.params = case.params._replace(seconds=(2 + seed % 5) * TICK, sign=-1, protect=0, tokens=0)
-        case.oracle = SinkOracle(case.params)
-        rules = dataclasses.replace(case.config.rules, victim="hook")
-        case.config = dataclasses.replace(case.config, rules=rules)
-        compare(case)
+        compare(_timed(seed, (1,), (2 + seed % 5) * TICK, victim="hook"))
+
+
+@pytest.mark.plain
+def test_seconds_as_tokens() -> None:
+    """As a live engine has to take them: what is cut ends the step's tokens, and what the evicted give back is free."""
+    differ = 0
+    for seed in range(36):
+        seconds = (TICK / 8, 2 * TICK, 4 * TICK, 16 * TICK)[seed % 4]
+        victim = ("tail", "hook")[seed // 4 % 2]
+        given = {"min_last_chunk": 0, "victim": victim, "phase_order": "running_first"}
+        runs = [compare(_timed(seed, (1, 2), seconds, seconds_as=kind, **given)) for kind in ("tokens", "work")]
+        counts = [int(run.records.counters["steps"][0]) for run in runs]
+        differ += counts[0] != counts[1]
+    assert differ > 2
 
 
 CACHING = (

@@ -22,7 +22,7 @@ from ..rules import (
 )
 from ..table import DECODE
 from .engine import EVICTED, NONE
-from .fit import first_blocks, first_tokens, fit, spend_seconds, wanted
+from .fit import first_blocks, first_tokens, fit, lower_budget, spend_seconds, wanted
 from .host import decoding, reach
 from .kv import (
     blocks_for,
@@ -266,6 +266,7 @@ def _take_running(e: Any, row: int, index: int, slot: int, now: float) -> int:
     if want <= 0:
         return GO_ON
     tokens = fit(e, row, want, want)
+    lower_budget(e, row, want, tokens)
     if tokens <= 0:
         return END if e.core.misfit[0] == STOP else GO_ON
     table = e.table
@@ -294,6 +295,7 @@ def _take_waiting(e: Any, row: int, slot: int, now: float) -> int:
     have = cached_tokens(e.blocks, row, known)
     tokens = first_tokens(e, row, known, have)
     if tokens <= 0:
+        lower_budget(e, row, known - have, 0)
         return END if core.misfit[0] == STOP else GO_ON
     idle = idle_blocks(e.blocks, row, have)
     need, taken = first_blocks(e, row, known, tokens, have, idle)
@@ -306,6 +308,7 @@ def _take_waiting(e: Any, row: int, slot: int, now: float) -> int:
             tokens = 0
         if tokens <= 0:
             return END if core.blocked_head[0] == STOP or full else GO_ON
+    lower_budget(e, row, known - have, tokens)
     if p.exact[0]:
         take_blocks(e.blocks, row, have, taken)
         _give_names(e, row, reach(e, row, have) + tokens)

@@ -31,6 +31,10 @@ LAST: Final = 1
 STEADY: Final = 2
 """``Item.kind``: a chunk that leaves some, a chunk that ends the prefill, a decode."""
 
+SECONDS: Final = 1
+SPENT: Final = 2
+"""``PlanTotals.timed``; 0: the policy does not limit the step's seconds."""
+
 
 class RowState(Columns):
     """The engine's own notes on a row."""
@@ -89,7 +93,7 @@ class PlanTotals(Columns):
     """Sequences left of the policy's limit; places are counted by ``residents``."""
     seconds: F8
     timed: I8
-    """1 if the policy limits the step's seconds."""
+    """SECONDS if the policy limits the step's, SPENT once they have lowered ``budget`` and bind no more."""
     free: I8
     """Blocks left; may go below 0 where the limit is only reported."""
     chunk_cap: I8

@@ -6,10 +6,12 @@ from typing import Any
 
 from .. import hooks
 from .._jit import kernel, where
+from ..rules import AS_TOKENS
+from .engine import SECONDS, SPENT
 from .host import decoding, reach
 from .kv import admission
 
-__all__ = ["first_blocks", "first_tokens", "fit", "spend_seconds", "wanted"]
+__all__ = ["first_blocks", "first_tokens", "fit", "lower_budget", "room", "spend_seconds", "wanted"]
 
 
 @kernel
@@ -25,18 +27,23 @@ def wanted(e: Any, row: int) -> int:
 @kernel
 def fit(e: Any, row: int, want: int, known: int) -> int:
     """Tokens of ``want`` that fit the step: budget, caps and seconds; 0 if none do."""
-    p, rules = e.plan, e.core
     decodes = decoding(e, row)
+    tokens = _within_seconds(e, row, _within_tokens(e, want, decodes), decodes)
+    if not decodes and tokens < known and tokens <= e.core.min_last_chunk[0]:
+        return 0
+    return tokens
+
+
+@kernel
+def _within_tokens(e: Any, want: int, decodes: bool) -> int:
+    """Tokens of ``want`` that budget and caps leave."""
+    p, rules = e.plan, e.core
     if decodes:
         if rules.decode_cap[0] > 0 and p.decodes[0] >= rules.decode_cap[0]:
             return 0
     elif 0 < p.chunk_cap[0] < want:
         want = p.chunk_cap[0]
-    tokens = want if want < p.budget[0] else p.budget[0]
-    tokens = _within_seconds(e, row, tokens, decodes)
-    if not decodes and tokens < known and tokens <= rules.min_last_chunk[0]:
-        return 0
-    return tokens
+    return want if want < p.budget[0] else p.budget[0]
 
 
 def _all_of_it(e: Any, row: int, tokens: int, decodes: bool) -> int:
@@ -46,7 +53,7 @@ def _all_of_it(e: Any, row: int, tokens: int, decodes: bool) -> int:
 @where("step_limits", otherwise=_all_of_it)
 def _within_seconds(e: Any, row: int, tokens: int, decodes: bool) -> int:
     """The most of ``tokens`` whose predicted time fits the seconds left."""
-    if not e.plan.timed[0]:
+    if e.plan.timed[0] != SECONDS:
         return tokens
     left, kv = e.plan.seconds[0], e.table.computed_tokens[row]
     if decodes:
@@ -70,11 +77,42 @@ def _nothing(e: Any, row: int, tokens: int, times: int) -> None:
 @where("step_limits", otherwise=_nothing)
 def spend_seconds(e: Any, row: int, tokens: int, times: int) -> None:
     """Take the predicted time of planned work off the seconds left (``times`` 1), or give it back (-1)."""
-    if e.plan.timed[0]:
+    if e.plan.timed[0] == SECONDS:
         kv = e.table.computed_tokens[row]
         e.plan.seconds[0] -= times * (
             hooks.decode_s(tokens, kv, e.cost) if decoding(e, row) else hooks.chunk_s(tokens, kv, e.cost)
         )
+
+
+def _keep_budget(e: Any, row: int, want: int, tokens: int) -> None:
+    return
+
+
+@where("step_limits", otherwise=_keep_budget)
+def lower_budget(e: Any, row: int, want: int, tokens: int) -> None:
+    """Under the rule ``seconds_as="tokens"``: if the seconds cut the row's work to ``tokens``, these are all
+    that is left of the step's budget. What the evicted give back later is free for anybody, as in vLLM."""
+    p = e.plan
+    if p.timed[0] != SECONDS or e.core.seconds_as[0] != AS_TOKENS:
+        return
+    if tokens < _within_tokens(e, want, decoding(e, row)):
+        p.budget[0], p.timed[0] = tokens, SPENT
+
+
+def _whole_budget(e: Any, row: int, tokens: int) -> int:
+    return int(e.plan.budget[0])
+
+
+@where("step_limits", otherwise=_whole_budget)
+def room(e: Any, row: int, tokens: int) -> int:
+    """Tokens that a plan whose last piece is ``tokens`` of ``row`` has room for: of its budget, what the seconds
+    left would let that piece grow by. After a decode nothing can: all of the budget."""
+    if e.plan.timed[0] != SECONDS or decoding(e, row):
+        return int(e.plan.budget[0])
+    spend_seconds(e, row, tokens, -1)
+    most = _within_seconds(e, row, tokens + e.plan.budget[0], False)
+    spend_seconds(e, row, tokens, 1)
+    return int(most - tokens)
 
 
 def _first_chunk(e: Any, row: int, known: int, have: int) -> int:

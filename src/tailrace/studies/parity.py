@@ -1,7 +1,8 @@
 """Our engine against vLLM's own scheduler, step by step, over the same arrivals.
 
-Every step takes one second on both sides, so a workload's seconds count steps. Each step's
-tokens a request, their order, admissions, preemptions and the running list must be equal.
+Every step takes one second on both sides, so a workload's seconds count steps; for policies that limit
+a step's seconds it takes what their latency model says, about one. Each step's tokens a request, their order,
+admissions, preemptions and the running list must be equal.
 """
 
 from __future__ import annotations
@@ -35,6 +36,12 @@ WORKLOAD: Final = (
 
 LATENCY: Final = "piecewise:constant_s=1,per_token_s=0"
 """A second a step. The plugin is told of it too: boosts ask the latency model how long work takes."""
+
+TIMED: Final = (
+    "profiled:constant_s=0.4,prefill_sq_s=5e-6,prefill_cross_s=5e-6,prefill_token_s=5e-3,prefill_kv_s=2e-4,"
+    "decode_kv_s=2e-4,decode_seq_s=0.03"
+)
+"""For policies that limit a step's seconds: every coefficient counts, and near saturation a step takes a second."""
 
 POLICIES_OF_VLLM: Final = {"vllm_fcfs": "fcfs", "vllm_priority": "priority"}
 """Our name of each stock policy, and vLLM's."""
@@ -91,6 +98,8 @@ def plan(vllm: str) -> list[tuple[str, str]]:
     def wanted(policy: str, case: str) -> bool:
         if vllm in TESTED[1:]:
             return case == "base"
+        if CASES[case].prefix_cache and limits_seconds(registered(policy)[0]):
+            return False  # what a step itself changes in the cache is not foreseen when its seconds become tokens
         return policy in EVERY_CASE or case in MAIN_CASES or (policy in LATER and case == "little memory")
 
     return [(policy, case) for case in CASES for policy in (*EVERY_CASE, *OTHERS, *LATER) if wanted(policy, case)]
@@ -134,17 +143,28 @@ def _classed(w: Workload) -> Workload:
     return dataclasses.replace(w, class_names=(*CLASSES,), class_weights=(*weights.tolist(),), class_id=of, **slos)
 
 
+def limits_seconds(name: str) -> bool:
+    """Whether a policy limits its steps; of ours that do, all mean their seconds."""
+    return hasattr(POLICIES.get(name), "step_limits")
+
+
+def _latency(name: str) -> str:
+    """How long a policy's steps take, as it and both engines are told."""
+    return TIMED if limits_seconds(name) else LATENCY
+
+
 def _ours(w: Workload, policy: str, s: Settings) -> Iterator[Step]:
     """Our engine's steps."""
     name, given = registered(policy)
     rules = [field.name for field in dataclasses.fields(EngineRules) if hasattr(s, field.name)]
     size = {"token_budget": s.token_budget, "kv_tokens": (s.blocks - 1) * s.block_tokens}
     size["max_seqs"] = s.active_seqs or s.max_seqs
-    engine = config.engine("vllm_v1", {**size, **{name: getattr(s, name) for name in rules}})
+    given_rules = {name: getattr(s, name) for name in rules}
+    engine = config.engine("vllm_v1", {**size, **given_rules, "seconds_as": "tokens"})
     cls = POLICIES.get(name)
     values = params.build(cls.Params, given, policy)
     honoured, _ = settle(cls, values)
-    instance = Instance(w, cls, values, engine, latency.build(LATENCY), honoured)
+    instance = Instance(w, cls, values, engine, latency.build(_latency(name)), honoured)
     e, width, number = instance.engine, len(instance.engine.seats.run), 0
     phases, instance.buffers.core["hold"] = instance.buffers.table["phase"], 1
     while True:
@@ -204,8 +224,8 @@ def _prompt(w: Workload, row: int, names: Callable[[int], list[int]], block_toke
     return prompt[: int(w.prompt_tokens[row])]
 
 
-def _theirs(w: Workload, s: Settings) -> Iterator[Step]:
-    """vLLM's steps, on the same clock: a step begins when the one before it ends."""
+def _theirs(w: Workload, s: Settings, cost: Any) -> Iterator[Step]:
+    """vLLM's steps, on the same clock: a step begins when the one before it ends, and takes what ``cost`` says."""
     scheduler, arrived, ends, number = OfflineScheduler(s), 0, [0.0], 0
     names = _block_names(w, s.block_tokens)
     while True:
@@ -216,7 +236,8 @@ def _theirs(w: Workload, s: Settings) -> Iterator[Step]:
             scheduler.add(row, _prompt(w, row, names, s.block_tokens), output, arrival, priority, _told(w, row))
         step = scheduler.schedule() if scheduler.busy else None
         if step is not None:
-            ends.append((ends[-1] if scheduler.under_way > 1 else scheduler.now) + 1.0)
+            begins_s = ends[-1] if scheduler.under_way > 1 else scheduler.now
+            ends.append(begins_s + latency.step_seconds(step.shape, cost))
             yield step
             number += 1
             if s.aborts and number % ABORT_EVERY == 0 and scheduler.live:
@@ -240,12 +261,12 @@ def compare(text: str, policy: str, case: str, steps: int) -> Outcome:
         raise UserError(f"unknown case {case!r}{nearest(case, CASES)}")
     name, given = registered(policy)
     stock = POLICIES_OF_VLLM.get(policy)
-    w = _workload(text, "priority" in policy)
-    plugin = None if stock else {"policy": name, "params": given, "latency": LATENCY, "classes": _classes(w)}
+    w, timing = _workload(text, "priority" in policy), LATENCY if stock else _latency(name)
+    plugin = None if stock else {"policy": name, "params": given, "latency": timing, "classes": _classes(w)}
     settings = dataclasses.replace(CASES[case], policy=stock or "fcfs", tailrace=plugin)
     count = preemptions = mismatches = 0
     first: dict[str, Any] | None = None
-    for ours, theirs in zip(_ours(w, policy, settings), _theirs(w, settings), strict=False):
+    for ours, theirs in zip(_ours(w, policy, settings), _theirs(w, settings, latency.build(timing).cost), strict=False):
         preemptions += len(theirs.preempted)
         wrong = _difference(ours, theirs)
         if wrong is not None:

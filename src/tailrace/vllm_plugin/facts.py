@@ -21,6 +21,7 @@ def engine_rules(scheduler: Any) -> EngineRules:
         chunk_cap_adaptive=bool(getattr(s, "long_prefill_token_threshold_adaptive", False)),
         block_tokens=scheduler.block_size,
         steps_in_flight=1,
+        seconds_as="tokens",
     )
 
 

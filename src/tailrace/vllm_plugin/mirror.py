@@ -16,6 +16,7 @@ from .. import _jit, hooks
 from .._jit import entry, kernel, routine
 from ..schedule.batch import plan, unmark
 from ..schedule.engine import LAST, PART, STEADY
+from ..schedule.fit import room
 from ..schedule.kv import blocks_for
 from ..schedule.moves import requeue, start, suspend
 from ..schedule.rank import refresh
@@ -102,7 +103,8 @@ class Found(Columns):
     items: I8
     """Items of the plan."""
     most_tokens: I8
-    """The policy's limit of the step, 0 = none; one in seconds is as many tokens as the plan holds."""
+    """The policy's limit of the step, 0 = none; one in seconds is what the plan holds (see the rule
+    ``seconds_as``) and has room for, should the prefix cache hold less than was found before the step."""
     reordered: I8
     """1 if the running (``seats.run``) have changed places."""
     apart: I8
@@ -136,7 +138,8 @@ def decide(e: Any, count: int, last: int, free_blocks: int, places: int, now: fl
             found.reordered[0] = 1
     found.displaced[0] = 0 if p.pressure[0] > 0 else p.evicted[0]
     found.admitted[0], found.unserved[0], found.items[0] = p.admitted[0], p.unserved[0], p.items[0]
-    budget = tokens if p.timed[0] else p.budget[0] + tokens
+    last = p.items[0] - 1
+    budget = tokens + (room(e, e.items.row[last], e.items.tokens[last]) if p.admitted[0] > 0 else p.budget[0])
     found.most_tokens[0] = 0 if budget >= core.token_budget[0] else budget if budget > 1 else 1
     kept = core.running[0] - p.evicted[0] + p.admitted[0]
     found.apart[0] = kept - p.items[0] + p.pressure[0]

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..latency import StepShape, step_shape
 from . import TailraceScheduler
 
 __all__ = ["VOCABULARY", "OfflineScheduler", "Settings", "Step", "digits", "offloading", "version"]
@@ -20,6 +21,7 @@ __all__ = ["VOCABULARY", "OfflineScheduler", "Settings", "Step", "digits", "offl
 MAX_MODEL_LEN = 16384
 BITS = 9
 VOCABULARY = 1 << BITS
+EMPTY = step_shape()
 TINY_LLAMA = {
     "architectures": ["LlamaForCausalLM"],
     "model_type": "llama",
@@ -76,6 +78,8 @@ class Step:
     preempted: tuple[int, ...]
     running: tuple[int, ...]
     """The running list after scheduling."""
+    shape: StepShape = EMPTY
+    """What it computes, by vLLM's own account."""
 
 
 def version() -> str:
@@ -222,6 +226,8 @@ class OfflineScheduler:
         self.ended = 0
         """Requests that have finished."""
         self._under_way: list[Any] = []
+        self._target: dict[str, int] = {}
+        """Tokens known of each request when it last started: below these it prefills."""
         named = settings.prefix_cache or settings.host_blocks
         self._hasher = _hasher(settings.block_tokens) if named else None
         self.transfers = _Transfers(settings.load_steps) if settings.host_blocks else None
@@ -278,7 +284,21 @@ class OfflineScheduler:
             admitted=tuple(sorted(map(int, admitted))),
             preempted=tuple(sorted(map(int, output.preempted_req_ids or ()))),
             running=tuple(int(r.request_id) for r in self.scheduler.running),
+            shape=self._shape(output),
         )
+
+    def _shape(self, output: Any) -> StepShape:
+        """Prefill chunks and decodes of a step."""
+        cached, parts = output.scheduled_cached_reqs, ([], [])  # type: tuple[Any, tuple[list[Any], list[Any]]]
+        before = dict(zip(cached.req_ids, cached.num_computed_tokens, strict=True))
+        made = dict(zip(cached.req_ids, cached.num_output_tokens, strict=True))
+        for new in output.scheduled_new_reqs:
+            before[new.req_id], self._target[new.req_id] = new.num_computed_tokens, len(new.prompt_token_ids)
+        for name in cached.resumed_req_ids:
+            self._target[name] = self.scheduler.requests[name].num_prompt_tokens + made[name]
+        for name, count in output.num_scheduled_tokens.items():
+            parts[before[name] >= self._target[name]].append((count, before[name]))
+        return step_shape(*parts)
 
     def begun(self, output: Any) -> None:
         """A step that the scheduler has given is under way."""
