@@ -68,3 +68,14 @@ def test_another_layout_is_another_type() -> None:
     """Else code compiled for one would read the other as garbage."""
     _, view = allocate(Row, 3)
     assert Bound(_whole()).type != Bound(Whole(view, np.zeros(3), Pair(1, 0.0))).type
+
+
+def test_other_numbers_are_written_in_place() -> None:
+    whole, extra = _whole(), np.array([0])
+    bound = Bound(whole)
+    call, address = _add.bound((), bound, (0, extra)), bound.address
+    bound.rewrite(whole._replace(pair=Pair(3, 0.0)))
+    assert bound.address == address
+    assert call(address, 0, extra) == 33.0
+    with pytest.raises(TypeError, match="keeps its types"):
+        bound.rewrite(whole._replace(values=np.zeros(3)))

@@ -72,3 +72,11 @@ class Bound:
         self.address = self._memory.ctypes.data
         """What compiled code takes in its place."""
         _write(value, self.address)
+
+    def rewrite(self, value: Any) -> None:
+        """Hold ``value`` from now on, a tuple of the very same types: other numbers or arrays, nothing compiled
+        anew. Not while compiled code runs on it."""
+        if BoundType(numba.typeof(value).types, type(value)) != self.type:
+            raise TypeError("a bound tuple keeps its types")
+        self._value = value
+        _write(value, self.address)

@@ -8,7 +8,17 @@ import numpy as np
 import pytest
 
 from tailrace.errors import UserError
-from tailrace.latency import ProfiledParams, StepShape, fit_profiled, mape, preset, step_seconds, step_shape
+from tailrace.latency import (
+    ProfiledParams,
+    StepShape,
+    fit_features,
+    fit_profiled,
+    mape,
+    preset,
+    step_features,
+    step_seconds,
+    step_shape,
+)
 
 TRUE = ProfiledParams(0.009, 2e-9, 4e-9, 1e-4, 1e-7, 7e-8, 2e-5)
 Sample = tuple[StepShape, float]
@@ -105,3 +115,22 @@ def test_mape_by_hand() -> None:
     assert mape([(SHAPE, 0.01), (SHAPE, 0.011)], cost) == pytest.approx(0.05)
     with pytest.raises(UserError, match="no samples"):
         mape([], cost)
+
+
+def _fit_features(shapes: list[StepShape], true: ProfiledParams) -> ProfiledParams:
+    seconds = np.array([step_seconds(shape, true) for shape in shapes])
+    return fit_features(np.array([step_features(shape) for shape in shapes], dtype=float), seconds, 1.0 / seconds)
+
+
+def test_what_steps_cannot_tell_apart_goes_to_the_plainer_coefficient() -> None:
+    """Chunks of one size: squared or not, the constant and the tokens explain all."""
+    true = ProfiledParams(1e-3, prefill_sq_s=1e-6, decode_kv_s=1e-6, decode_seq_s=1e-5)
+    shapes = [step_shape([(64, 0)] * (i % 3), [(1, 10 * (i % 7 + 1))] * (i % 5 + 1)) for i in range(40)]
+    found = _fit_features(shapes, true)
+    assert found.prefill_sq_s == 0
+    np.testing.assert_allclose(found.prefill_token_s, 64e-6, rtol=1e-6)
+    assert mape([(shape, step_seconds(shape, true)) for shape in shapes], found) < 1e-6
+
+
+def test_one_step_is_a_constant() -> None:
+    assert _fit_features([step_shape([], [(1, 5)])], ProfiledParams(0.25)) == ProfiledParams(0.25)

@@ -7,12 +7,14 @@ from types import SimpleNamespace
 from typing import Any
 
 from tailrace import latency, params
+from tailrace.latency import step_shape
 from tailrace.registry import POLICIES
 from tailrace.rules import EngineRules, merge
 from tailrace.schedule.engine import Limits
 from tailrace.table import SHORT
 from tailrace.vllm_plugin.honour import settle
 from tailrace.vllm_plugin.host import Decision, PolicyHost
+from tailrace.vllm_plugin.learning import FIRST, StepTimes
 
 
 def fake(name: str) -> Any:
@@ -23,14 +25,29 @@ FREE_STEPS = "piecewise:constant_s=0,per_token_s=0"
 
 
 def make_host(
-    name: str, capacity: int = 64, blocks: int = 1000, seqs: int = 8, latency_text: str = FREE_STEPS, **given: Any
+    name: str,
+    capacity: int = 64,
+    blocks: int = 1000,
+    seqs: int = 8,
+    latency_text: str = FREE_STEPS,
+    times: StepTimes | None = None,
+    **given: Any,
 ) -> PolicyHost:
     cls = POLICIES.get(name)
     values = params.build(cls.Params, given, name)
     honoured, _ = settle(cls, values)
     cost = latency.build(latency_text).cost
     rules = merge(EngineRules(seconds_as="tokens"), honoured, name)
-    return PolicyHost(cls, values, cost, Limits(256, seqs, blocks * 16), rules, capacity)
+    return PolicyHost(cls, values, cost, Limits(256, seqs, blocks * 16), rules, capacity, times=times)
+
+
+def learner(constant_s: float, per_token_s: float) -> StepTimes:
+    """One to which a step more will be the last of those before the first fit: all took so long."""
+    times = StepTimes()
+    for i in range(FIRST - 1):
+        shape = step_shape([(1 + i % 50, 0)] if i % 2 else [], [(1, 10)] * (1 + i % 7))
+        times.add(list(shape), constant_s + per_token_s * shape.tokens)
+    return times
 
 
 def arrive(host: PolicyHost, name: str, arrival_s: float, length: int = SHORT, **more: float) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from .accuracy import REGIMES, Errors, errors_by_regime, split
 from .budget import token_budget
-from .fit import Sample, fit_profiled, mape
+from .fit import Sample, fit_features, fit_profiled, mape, step_features
 from .piecewise import PiecewiseParams
 from .presets import DEGREES, DEVICES, MODELS, PRESETS, Derived, DeviceFigures, Latency, ModelFigures, derive, preset
 from .profiled import ProfiledParams
@@ -28,4 +28,5 @@ __all__ = [
     "PiecewiseParams",
 ]
 __all__ += ["ProfiledParams", "RooflineParams", "StepShape", "build", "derive", "fit_profiled", "mape", "preset"]
-__all__ += ["REGIMES", "Errors", "Sample", "errors_by_regime", "split", "step_seconds", "step_shape", "token_budget"]
+__all__ += ["REGIMES", "Errors", "Sample", "errors_by_regime", "fit_features", "split", "step_features"]
+__all__ += ["step_seconds", "step_shape", "token_budget"]

@@ -13,11 +13,18 @@ from ..errors import UserError
 from .profiled import ProfiledParams, decode_reads
 from .shape import StepShape, step_seconds
 
-__all__ = ["Sample", "checked", "fit_profiled", "mape"]
+__all__ = ["Sample", "checked", "fit_features", "fit_profiled", "mape", "step_features"]
 
 F8 = NDArray[np.float64]
 Sample: TypeAlias = tuple[StepShape, float]
 """A measured step: what it held, and its seconds."""
+ORDER: Final = (
+    *("constant_s", "prefill_token_s", "decode_seq_s", "decode_kv_s"),
+    *("prefill_cross_s", "prefill_sq_s", "prefill_kv_s"),
+)
+"""Which coefficient explains what several could."""
+TELLS_APART: Final = 1e-3
+"""Share of a feature that those before it must leave unexplained."""
 LEAST: Final = 0.1
 """Share of the measured time below which an estimate is no weight: it may be 0 where the fit is poor."""
 
@@ -36,7 +43,7 @@ def fit_profiled(samples: Iterable[Sample], relative: bool = True) -> ProfiledPa
     vary independently of one another.
     """
     steps = checked(samples)
-    features = np.array([_features(shape) for shape, _ in steps], dtype=np.float64).reshape(-1, 7)
+    features = np.array([step_features(shape) for shape, _ in steps], dtype=np.float64).reshape(-1, 7)
     seconds = np.array([seconds for _, seconds in steps])
     used = np.flatnonzero(features.any(axis=0))
     if len(steps) <= max(1, len(used)):
@@ -58,7 +65,7 @@ def mape(samples: Iterable[Sample], cost: Any) -> float:
     return math.fsum(abs(step_seconds(shape, cost) / seconds - 1.0) for shape, seconds in steps) / len(steps)
 
 
-def _features(shape: StepShape) -> tuple[float, ...]:
+def step_features(shape: StepShape) -> tuple[float, ...]:
     """What each of `ProfiledParams` is multiplied with, in its order."""
     return (
         1.0,
@@ -73,17 +80,53 @@ def _features(shape: StepShape) -> tuple[float, ...]:
 
 def _weighted(features: F8, seconds: F8, used: NDArray[Any], weights: F8) -> F8:
     """Least squares of ``weights`` × the errors in seconds, over the features ``used``; the others' are 0."""
+    columns, scale = _scaled(features[:, used] * weights[:, None])
+    _check_rank(columns, used)
+    return _solve(columns, scale, used, seconds * weights)
+
+
+def _solve(columns: F8, scale: F8, used: NDArray[Any], target: F8) -> F8:
     from scipy.optimize import nnls  # 0.2 s, wanted by nobody who does not fit
 
-    columns = features[:, used] * weights[:, None]
-    # Σ q·kv is of the order of 1e7 times the constant's 1: unscaled, the solver loses digits.
-    scale = np.linalg.norm(columns, axis=0)
-    columns = columns / scale
-    _check_rank(columns, used)
-    solution, _ = nnls(columns, seconds * weights)
+    solution, _ = nnls(columns, target)
     coefficients = np.zeros(len(ProfiledParams._fields))
     coefficients[used] = solution / scale
     return coefficients
+
+
+def fit_features(features: F8, seconds: F8, weights: F8) -> ProfiledParams:
+    """As `fit_profiled` for steps as they happen to come: `step_features` a row, and what its error is multiplied with.
+
+    Of coefficients that these steps cannot tell apart the one first in `ORDER` explains what they share,
+    and the others are 0. Raises ValueError or RuntimeError where numbers are not finite or the solver fails.
+    """
+    columns, scale = _scaled(features * weights[:, None])
+    order = [ProfiledParams._fields.index(name) for name in ORDER]
+    used = np.array(_independent(columns, [i for i in order if features[:, i].any()]), dtype=np.int64)
+    return ProfiledParams(*_solve(columns[:, used], scale[used], used, seconds * weights).tolist())
+
+
+def _independent(columns: F8, order: list[int]) -> list[int]:
+    """Those of ``order`` that are not combinations of the ones before them. The columns have length 1."""
+    basis: list[F8] = []
+    kept = []
+    for i in order:
+        rest = columns[:, i]
+        for direction in basis:
+            rest = rest - direction * (direction @ rest)
+        length = float(np.linalg.norm(rest))
+        if length > TELLS_APART:
+            basis.append(rest / length)
+            kept.append(i)
+    return kept
+
+
+def _scaled(columns: F8) -> tuple[F8, F8]:
+    """Columns of length 1, and what their lengths were: Σ q·kv is of the order of 1e7 times the constant's 1, and
+    unscaled the solver loses digits."""
+    scale = np.linalg.norm(columns, axis=0)
+    scale[scale == 0] = 1.0
+    return columns / scale, scale
 
 
 def _check_rank(columns: NDArray[Any], used: NDArray[Any]) -> None:

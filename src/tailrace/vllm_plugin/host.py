@@ -18,10 +18,12 @@ from numpy.typing import NDArray
 from .._jit import ENABLED, Bound, Entry
 from ..errors import UserError
 from ..hooks import ABORTED, Policy
+from ..latency import StepShape
 from ..rules import EngineRules
 from ..schedule.engine import Limits, build
 from ..table import FREE, allocate
 from . import mirror
+from .learning import StepTimes, measure
 
 __all__ = ["Cache", "Decision", "PolicyHost", "Step"]
 
@@ -63,16 +65,20 @@ class Decision:
 class Step:
     """A step under way, as noted when it was scheduled."""
 
-    __slots__ = ("began_s", "count", "items")
+    __slots__ = ("began_s", "count", "items", "sums", "whole")
     items: I8
     """(row, tokens, kind, seq) a column."""
     count: int
     """How many columns are in use."""
     began_s: float
+    whole: bool
+    """Whether the plan knows all that it computes; ``sums`` are then its shape, if step times are learned."""
+    sums: I8
 
     def __init__(self, columns: int) -> None:
         self.items = np.empty((4, columns), dtype=np.int64)
-        self.count = columns
+        self.sums = np.zeros(len(StepShape._fields), dtype=np.int64)
+        self.count, self.whole = columns, True
 
 
 class Cache(Protocol):
@@ -127,14 +133,19 @@ class PolicyHost:
         rules: EngineRules,
         capacity: int = CAPACITY,
         cache: Cache | None = None,
+        times: StepTimes | None = None,
     ) -> None:
+        """``times``: what learns how long steps take, in place of ``cost``."""
         if capacity < 1:
             raise UserError(f"capacity={capacity} must be at least 1")
         self.policy, self.params, self.rules = policy, params, rules
         displaces = rules.may_preempt_at_cap or rules.may_preempt_for_kv
         self._cache = cache if displaces else None
         """Asked of the requests that a plan is about, where it may displace somebody."""
-        self._parts = (capacity, limits, rules, policy, params, cost)
+        self.times = times
+        self._ended_s = -math.inf
+        """When the latest step ended."""
+        self._parts = (capacity, limits, rules, policy, params, times.cost if times else cost)
         self._known: set[int] = set()
         """Rows of which the prefix cache has been asked for this step."""
         self._unranked: dict[str, tuple[Any, Mapping[str, float], int]] = {}
@@ -337,8 +348,11 @@ class PolicyHost:
             step.count, step.began_s = len(tokens), decision.now
             found = np.array(list(admitted.values()), dtype=np.int64) if admitted else NO_ROWS
             self._run(mirror.carry_out, step.items, step.count, found, decision.now)
-            return step
-        return self.note(tokens, admitted, preempted, decision.now)
+        else:
+            step = self.note(tokens, admitted, preempted, decision.now)
+        if self.times and step.whole:
+            self._run(measure, step.items, step.count, step.sums)
+        return step
 
     def note(
         self, tokens: Mapping[str, int], admitted: Mapping[str, int], preempted: Collection[str], now: float
@@ -351,7 +365,7 @@ class PolicyHost:
         step = Step(len(names))
         step.items[0], step.items[1] = [rows[name] for name in names], [tokens[name] for name in names]
         self._run(mirror.commit, step.items, self._pairs(admitted.items()), self._lost(preempted), now)
-        step.began_s = now
+        step.began_s, step.whole = now, len(names) == len(tokens)
         return step
 
     def _pairs(self, admitted: Iterable[tuple[str, int]]) -> I8:
@@ -375,10 +389,23 @@ class PolicyHost:
         if count > ended.shape[1]:
             ended = np.empty((3, count), dtype=np.int64)
         ended[0, :count], ended[1, :count], ended[2, :count] = outputs, computed, finished
-        self._run(mirror.complete, step.items, count, ended, now - step.began_s, now)
+        seconds = now - max(step.began_s, self._ended_s)  # with two steps in flight it began as the other ended
+        self._ended_s = now
+        self._run(mirror.complete, step.items, count, ended, seconds, now)
         if any(finished):
             for row in step.items[0, :count][ended[2, :count] == 1].tolist():
                 if row >= 0:
                     self._release(self.requests[row].request_id, now)
+        if self.times and step.whole and count and self.times.add(step.sums.tolist(), seconds):
+            self._retime(self.times.cost)
         if step.items.shape[1] == self._places:
+            step.whole = True
             self._idle.append(step)
+
+    def _retime(self, cost: Any) -> None:
+        """Plan with other step times from now on."""
+        self.engine = self.engine._replace(cost=cost)
+        if self._bound:
+            self._bound.rewrite(self.engine)
+        else:
+            self._handle = self.engine

@@ -78,6 +78,8 @@ class Served:
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(COUNTED, 0))
     """``scheduled`` tokens, computed again or not; ``preempted``; of these, for a waiting request
     ``displaced``, and for one that did not start ``in_vain``; blocks ``loaded`` from host memory."""
+    learned: dict[str, float] = field(default_factory=dict)
+    """Where step times are learned: the model's figures, and `StepTimes`'s own."""
 
 
 def _memory(memory: Memory | None) -> dict[str, Any]:
@@ -168,6 +170,12 @@ class _Run:
 
         scheduler.schedule = counted
 
+    def learned(self) -> dict[str, float]:
+        """See `Served.learned`."""
+        host = getattr(self.engine.engine_core.engine_core.scheduler, "host", None)
+        times = host.times if host else None
+        return {**times.cost._asdict(), **times.figures()} if times else {}
+
     @property
     def over(self) -> bool:
         return len(self.came) == len(self.asks) and not self.engine.has_unfinished_requests()
@@ -224,6 +232,8 @@ def serve(
                     if not run.over:
                         run.step()
             turn.reverse()
+        for run in runs:
+            run.found.learned = run.learned()
         found.append([run.found for run in runs])
     if memory is not None and memory.host_blocks:
         from .process_memory import COPIED

@@ -30,6 +30,7 @@ from .asks import Classes, columns
 from .facts import Cache, engine_rules, limits
 from .honour import host_memory, settle
 from .host import MOST_TOKENS, Decision, PolicyHost, Step
+from .learning import FIRST, StepTimes
 from .queue import RankedQueue
 
 __all__ = ["make_scheduler", "options"]
@@ -37,6 +38,7 @@ __all__ = ["make_scheduler", "options"]
 log = logging.getLogger("vllm.tailrace")
 
 NO_COST = "piecewise:constant_s=0,per_token_s=0"
+LEARNED = "learned"
 KNOWN = ("policy", "params", "latency", "classes", "min_service_tokens", "any_vllm")
 
 
@@ -61,6 +63,16 @@ def options(config: Any) -> dict[str, Any]:
     return dict(found)
 
 
+def _learned(cls: type[hooks.Policy]) -> StepTimes:
+    """What learns step times. Raises UserError for a policy whose keys would not follow."""
+    if cls.keys != hooks.EVERY_STEP:
+        raise UserError(
+            f"--additional-config: tailrace.latency={LEARNED!r} is for policies that rank anew in every step; "
+            f"{cls.name} keeps its keys: give a latency model"
+        )
+    return StepTimes()
+
+
 class _Tailrace:
     """Overrides over vLLM's scheduler; `make_scheduler` puts them before the right base class."""
 
@@ -76,12 +88,16 @@ class _Tailrace:
         honoured, refused = settle(cls, values, memory)
         if hasattr(cls, "step_limits"):
             refused["step_limits"] = "a limit of sequences"
-        cost = latency.build(str(found.get("latency", NO_COST))).cost
+        timing = str(found.get("latency", LEARNED if hasattr(cls, "step_limits") else NO_COST))
+        times = _learned(cls) if timing == LEARNED else None
+        cost = times.cost if times else latency.build(timing).cost
         # Whatever keeps a preempted request's KV, to vLLM it starts anew, and is found computed.
         rules = merge(engine_rules(self), {**honoured, "evict": "recompute"}, cls.name)
         connected = self.connector is not None  # type: ignore[attr-defined]
         cached = connected or getattr(self.cache_config, "enable_prefix_caching", False)  # type: ignore[attr-defined]
-        self.host = PolicyHost(cls, values, cost, limits(self), rules, cache=Cache(self) if cached else None)
+        self.host = PolicyHost(
+            cls, values, cost, limits(self), rules, cache=Cache(self) if cached else None, times=times
+        )
         self.host.warm()
         self._classes = Classes(found.get("classes"))
         self._whole = rules.order_scope == "all"
@@ -106,6 +122,11 @@ class _Tailrace:
             "tailrace: policy %s %s; honoured %s; refused %s",
             cls.name, params.show(values), honoured or "none", refused or "none",
         )  # fmt: skip
+        if times:
+            log.warning(
+                "tailrace: step times are learned (no latency is given); until %d steps are measured no seconds bind",
+                FIRST,
+            )
         if connected or rules.may_preempt_at_cap or rules.may_preempt_for_kv or "evict" in refused:
             log.warning("tailrace: preempted requests are %s", memory)
 
