@@ -27,3 +27,16 @@ def test_a_burst_is_served_in_our_order() -> None:
     assert sorted(qba.order) == sorted(stock.order)
     short = [live.e2e(BURST, served, long=False, quantile=0.99, unit="steps") for served in (stock, qba)]
     assert short[1] <= short[0] / 2
+
+
+@pytest.mark.plain
+def test_step_times_are_learned_from_a_real_engine() -> None:
+    """slide serves all under SLOs, and knows half way how long steps take, within what this machine's own noise is."""
+    burst = live.Burst(longs=8, shorts=60, over_steps=150, long_output=(40, 80), short_output=(8, 24), max_seqs=8)
+    slide = {"policy": "slide", "classes": {"all": {"ttft_slo_ms": 400, "tpot_slo_ms": 30}}}
+    ((served,),) = live.run([burst], [slide])
+    assert sorted(served.order) == list(range(68))
+    assert served.learned["fits"] > 2
+    assert served.learned["failures"] == 0
+    assert served.learned["constant_s"] > 0
+    assert served.learned["mape"] < 0.6

@@ -120,6 +120,8 @@ def test_a_client_may_ask_for_ever() -> None:
         ({"policy": "qba", "min_service_tokens": 2**63}, "must be a whole number"),
         ({"policy": "qba", "classes": {"gold": 4}}, "must be an object of weight"),
         ({"policy": "sarathi"}, "engine rules alone"),
+        ({"policy": "prefill_first"}, "policy prefill_first is engine rules alone"),
+        ({"policy": "srpt", "latency": "learned"}, "srpt keeps its keys: give a latency model"),
     ],
 )
 def test_mistakes_in_the_settings(settings: dict[str, Any], message: str) -> None:

@@ -236,6 +236,7 @@ def _theirs(w: Workload, s: Settings, cost: Any) -> Iterator[Step]:
             scheduler.add(row, _prompt(w, row, names, s.block_tokens), output, arrival, priority, _told(w, row))
         step = scheduler.schedule() if scheduler.busy else None
         if step is not None:
+            assert step.shape is not None
             begins_s = ends[-1] if scheduler.under_way > 1 else scheduler.now
             ends.append(begins_s + latency.step_seconds(step.shape, cost))
             yield step

@@ -11,17 +11,18 @@ import json
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..latency import StepShape, step_shape
 from . import TailraceScheduler
+
+if TYPE_CHECKING:  # with it comes llvmlite, over which vLLM's CPU platform falls as it starts an engine (0.32.0)
+    from ..latency import StepShape
 
 __all__ = ["VOCABULARY", "OfflineScheduler", "Settings", "Step", "digits", "offloading", "version"]
 
 MAX_MODEL_LEN = 16384
 BITS = 9
 VOCABULARY = 1 << BITS
-EMPTY = step_shape()
 TINY_LLAMA = {
     "architectures": ["LlamaForCausalLM"],
     "model_type": "llama",
@@ -78,8 +79,8 @@ class Step:
     preempted: tuple[int, ...]
     running: tuple[int, ...]
     """The running list after scheduling."""
-    shape: StepShape = EMPTY
-    """What it computes, by vLLM's own account."""
+    shape: StepShape | None = None
+    """What it computes, by vLLM's own account; None: not asked."""
 
 
 def version() -> str:
@@ -289,6 +290,8 @@ class OfflineScheduler:
 
     def _shape(self, output: Any) -> StepShape:
         """Prefill chunks and decodes of a step."""
+        from ..latency import step_shape
+
         cached, parts = output.scheduled_cached_reqs, ([], [])  # type: tuple[Any, tuple[list[Any], list[Any]]]
         before = dict(zip(cached.req_ids, cached.num_computed_tokens, strict=True))
         made = dict(zip(cached.req_ids, cached.num_output_tokens, strict=True))

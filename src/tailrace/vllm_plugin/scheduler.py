@@ -124,7 +124,7 @@ class _Tailrace:
         )  # fmt: skip
         if times:
             log.warning(
-                "tailrace: step times are learned (no latency is given); until %d steps are measured no seconds bind",
+                "tailrace: step times are learned; until %d steps are measured no seconds bind",
                 FIRST,
             )
         if connected or rules.may_preempt_at_cap or rules.may_preempt_for_kv or "evict" in refused:
