@@ -39,3 +39,14 @@ def test_classes_are_drawn_where_there_are_none() -> None:
     assert own.class_names == ("default",)
     assert set(own.ttft_slo_s) == {4.0}
     assert set(own.tpot_slo_s) == {math.inf}
+
+
+def test_seconds_are_compared_where_they_can_be_the_same() -> None:
+    """A policy that limits a step's seconds is in every main case but those with a prefix cache."""
+    planned = parity.plan(parity.TESTED[0])
+    for policy in ("slide", "fairbatching"):
+        assert parity._latency(policy) == parity.TIMED
+        assert {case for name, case in planned if name == policy} == {"base", "async", "little memory"}
+    for policy in ("edf:displaces=place", "vtc", "sarathi_priority"):
+        assert parity._latency(parity.registered(policy)[0]) == parity.LATENCY
+        assert (policy, "prefix cache") in planned
