@@ -9,6 +9,7 @@ import pytest
 
 from tailrace.studies import parity
 from tailrace.table import RequestTable, dtype_of
+from tailrace.vllm_plugin import TESTED
 from tailrace.vllm_plugin.asks import Classes, columns
 
 pytestmark = pytest.mark.plain
@@ -43,7 +44,7 @@ def test_classes_are_drawn_where_there_are_none() -> None:
 
 def test_seconds_are_compared_where_they_can_be_the_same() -> None:
     """A policy that limits a step's seconds is in every main case but those with a prefix cache."""
-    planned = parity.plan(parity.TESTED[0])
+    planned = parity.plan(TESTED[0])
     for policy in ("slide", "fairbatching"):
         assert parity._latency(policy) == parity.TIMED
         assert {case for name, case in planned if name == policy} == {"base", "async", "little memory"}
