@@ -36,13 +36,14 @@ GROWTH: Final = 1.25
 LEAST_STEPS: Final = 32
 MOST_STEPS: Final = 1024
 """The next fit comes when there are so many times as many steps, at least and at most so many later."""
-SAME: Final = 8
+SAME: Final = 32
 """Steps kept of one kind and size."""
-WINDOW: Final = 512
+WINDOW: Final = 1024
 """Steps kept in all; those of the kind and size not seen for longest go first."""
-TOO_SHORT: Final = 0.5
-"""A step shorter than this share of what was expected weighs as if it had been so long. Errors are relative: one that
-was held up counts little anyhow, and one whose result came together with another's would decide everything."""
+FEW: Final = 3
+APART: Final = 2.0
+"""A step this many times longer or shorter than its like usually take (held up; its result came together with
+another's) counts as so long and no more."""
 JUDGED: Final = 256
 """Latest steps over which the error is taken."""
 
@@ -149,17 +150,24 @@ class StepTimes:
         return True
 
     def _expected(self, rows: deque[int]) -> list[tuple[int, float]]:
-        """What steps of one kind and size were expected to take: as the model says, at first their median."""
+        """What steps of one kind and size usually take: their median; of very few, no less than half of what
+        the model says, as one of them alone could have been measured far too short."""
         steps = self._table[list(rows)]
-        expected = steps[:, :-1] @ np.array(self.cost) if self.fits else np.full(len(rows), np.median(steps[:, -1]))
-        return list(zip(rows, expected.tolist(), strict=True))
+        usual = np.full(len(rows), np.median(steps[:, -1]))
+        if len(rows) < FEW and self.fits:
+            usual = np.maximum(usual, steps[:, :-1] @ np.array(self.cost) / APART)
+        return list(zip(rows, usual.tolist(), strict=True))
 
     @staticmethod
-    def _try(steps: NDArray[np.float64], expected: NDArray[np.float64]) -> ProfiledParams | None:
-        """The model, or None: whatever goes wrong in a fit must not stop the engine."""
-        seconds = steps[:, -1]
+    def _try(steps: NDArray[np.float64], usual: NDArray[np.float64]) -> ProfiledParams | None:
+        """The model, or None: whatever goes wrong in a fit must not stop the engine.
+
+        Errors are relative to the usual time, not to the measured one: the least of those squares lies far
+        below the middle of times that vary much.
+        """
+        seconds = np.clip(steps[:, -1], usual / APART, usual * APART)
         try:
-            cost = fit_features(steps[:, :-1], seconds, 1.0 / np.maximum(seconds, TOO_SHORT * expected))
+            cost = fit_features(steps[:, :-1], seconds, 1.0 / usual)
         except (ArithmeticError, RuntimeError, UserError, ValueError):  # LinAlgError is a ValueError
             return None
         return cost if all(0 <= value < math.inf for value in cost) and any(cost) else None
