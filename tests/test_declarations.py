@@ -59,6 +59,7 @@ def test_rule_codes_are_the_positions_of_their_names() -> None:
         "admit": ("ADMIT_CHUNK", "ADMIT_PROMPT", "ADMIT_PROJECTED"),
         "blocked_head": ("STOP", "SKIP"),
         "misfit": ("STOP", "SKIP"),
+        "seconds_as": ("AS_WORK", "AS_TOKENS"),
         "victim": ("VICTIM_TAIL", "VICTIM_HOOK"),
         "evict": ("RECOMPUTE", "SWAP"),
         "swap_out": ("AT_ONCE", "WHEN_NEEDED"),
@@ -138,6 +139,9 @@ def test_a_hook_with_other_arguments_or_a_taken_name_is_refused() -> None:
 def test_settings_that_could_never_work_are_refused() -> None:
     with pytest.raises(UserError, match="chunk_cap=10 must be above min_last_chunk=10"):
         EngineRules(chunk_cap=10, min_last_chunk=10)
+    for given in ({"evict": "swap"}, {"min_last_chunk": 8}):
+        with pytest.raises(UserError, match="rule seconds_as=tokens needs evict=recompute and min_last_chunk=0"):
+            EngineRules(seconds_as="tokens", **given)  # type: ignore[arg-type]
     with pytest.raises(UserError, match="token_budget must be above"):
         engine("qba", {"min_last_chunk": "128"})
     qba = POLICIES.get("qba")

@@ -12,7 +12,7 @@ import logging
 import math
 import time
 from collections import deque
-from statistics import fmean
+from statistics import fmean, median
 from typing import Any, Final
 
 import numpy as np
@@ -139,8 +139,8 @@ class StepTimes:
         return done
 
     def _fit(self) -> bool:
-        kept = [(row, expected) for rows in self._kept.values() for row, expected in self._expected(rows)]
-        found = self._try(self._table[[row for row, _ in kept]], np.array([expected for _, expected in kept]))
+        usual = self._usual()
+        found = self._try(self._table[list(usual)], np.array(list(usual.values())))
         if found is None:
             self.failures += 1
             if self.failures & (self.failures - 1) == 0:
@@ -149,14 +149,17 @@ class StepTimes:
         self.cost, self.fits = found, self.fits + 1
         return True
 
-    def _expected(self, rows: deque[int]) -> list[tuple[int, float]]:
-        """What steps of one kind and size usually take: their median; of very few, no less than half of what
-        the model says, as one of them alone could have been measured far too short."""
-        steps = self._table[list(rows)]
-        usual = np.full(len(rows), np.median(steps[:, -1]))
-        if len(rows) < FEW and self.fits:
-            usual = np.maximum(usual, steps[:, :-1] @ np.array(self.cost) / APART)
-        return list(zip(rows, usual.tolist(), strict=True))
+    def _usual(self) -> dict[int, float]:
+        """By row of the table, what steps of that kind and size usually take: their median; of very few, no less
+        than half of what the model says, as one of them alone could have been measured far too short."""
+        seconds, least = self._table[:, -1].tolist(), (self._table[:, :-1] @ np.array(self.cost) / APART).tolist()
+        found = {}
+        for rows in self._kept.values():
+            middle = median([seconds[row] for row in rows])
+            found.update(dict.fromkeys(rows, middle))
+            if len(rows) < FEW:
+                found.update({row: max(middle, least[row]) for row in rows})
+        return found
 
     @staticmethod
     def _try(steps: NDArray[np.float64], usual: NDArray[np.float64]) -> ProfiledParams | None:
