@@ -141,7 +141,7 @@ def test_settings_that_could_never_work_are_refused() -> None:
         EngineRules(chunk_cap=10, min_last_chunk=10)
     for given in ({"evict": "swap"}, {"min_last_chunk": 8}):
         with pytest.raises(UserError, match="rule seconds_as=tokens needs evict=recompute and min_last_chunk=0"):
-            EngineRules(seconds_as="tokens", **given)  # type: ignore[arg-type]
+            EngineRules(seconds_as="tokens", **given)
     with pytest.raises(UserError, match="token_budget must be above"):
         engine("qba", {"min_last_chunk": "128"})
     qba = POLICIES.get("qba")
