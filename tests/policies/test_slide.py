@@ -315,7 +315,7 @@ def test_an_engine_too_small_for_the_last_chunk_is_refused() -> None:
         instance([30], [1.0], {"token_budget": 50}, preset="xllm")
 
 
-@pytest.mark.parametrize(("displace", "evicted"), [("anybody", [0]), ("prefills", []), ("nobody", [])])
+@pytest.mark.parametrize(("displace", "evicted"), [("anybody", [0]), ("prefills", []), ("preset", []), ("nobody", [])])
 def test_who_may_be_displaced(displace: str, evicted: list[int]) -> None:
     """One place, held by a decode with time to spare; an urgent prompt comes."""
     run = instance([20, 20], [9.0, 9.0], {"max_seqs": 1}, displace=displace, coeff=100.0)

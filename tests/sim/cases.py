@@ -311,7 +311,7 @@ def _sliding(rng: random.Random, name: str) -> dict[str, Any]:
         "misfit": pick(["stop", "skip"]),
         "min_last_chunk": pick([0, 0, 2]),
         "prefill_weight": pick([1.0, 8.0]),
-        "displace": pick(["anybody", "prefills", "nobody"]),
+        "displace": pick(["preset", "anybody", "prefills", "nobody"]),
         "starve_s": pick([0.0, 0.0, 0.0, 16 * TICK, 128 * TICK]),
         "starve_share": pick([1.0, 0.25]),
         "promote": pick(["head", "prefills"]),

@@ -110,7 +110,9 @@ class Slide(Oracle):
         return INF, INF, self.seconds
 
     def may_preempt(self, waiting: Req, running: Req) -> bool:
-        return self.o["displace"] == "anybody" or not running.decoding
+        given = self.o["displace"]
+        anybody = given == "anybody" or (given == "preset" and not self.ours)
+        return anybody or not running.decoding
 
     def on_arrival(self, r: Req, now: float) -> None:
         self.served[r] = r.arrival

@@ -27,7 +27,7 @@ OF_PRESET: Final = 0
 ALL, FEASIBLE = 1, 2
 LAST, RANKED = 1, 2
 YES, NO = 1, 2
-ANYBODY, PREFILLS, NOBODY = 0, 1, 2
+ANYBODY, PREFILLS, NOBODY = 1, 2, 3
 TO_HEAD, TO_PREFILLS = 0, 1
 
 PRESET_ETA: Final = 0.65
@@ -109,9 +109,12 @@ class SlideParams(NamedTuple):
     ] = 1.0  # fmt: skip
     displace: Annotated[
         int,
-        P("whose place and KV a waiting request may take that outranks it",
-          choices=("anybody", "prefills", "nobody")),
-    ] = ANYBODY  # fmt: skip
+        P(
+            "whose place and KV a waiting request may take that outranks it: anybody's (paper, xllm), or only a "
+            "prefill's (tailrace): a decode that must compute its KV again has often missed its TPOT by then",
+            choices=("preset", "anybody", "prefills", "nobody"),
+        ),
+    ] = OF_PRESET
     starve_s: Annotated[
         float,
         P(
@@ -155,6 +158,14 @@ def hopeless_last(params: Any) -> bool:
 def decodes_first(params: Any) -> bool:
     first = params.urgent_decodes_first
     return bool(first == YES or (first == OF_PRESET and params.preset == XLLM))
+
+
+@kernel
+def displaces(params: Any) -> int:
+    """ANYBODY, PREFILLS or NOBODY."""
+    if params.displace != OF_PRESET:
+        return int(params.displace)
+    return PREFILLS if params.preset == TAILRACE else ANYBODY
 
 
 @kernel

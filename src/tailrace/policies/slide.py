@@ -41,6 +41,7 @@ from ._slide_params import (
     TO_PREFILLS,
     SlideParams,
     decodes_first,
+    displaces,
     eta,
     feasible_only,
     hopeless_last,
@@ -219,7 +220,7 @@ class Slide(Policy):
 
     @staticmethod
     def rules(params: Any) -> dict[str, Any]:
-        takes = params.displace != NOBODY
+        takes = displaces(params) != NOBODY
         return {
             **RANKED_RULES,
             "may_preempt_at_cap": takes,
@@ -269,7 +270,7 @@ class Slide(Policy):
     def may_preempt(
         table: Any, waiting_row: int, running_row: int, now: float, state: Any, scratch: Any, cost: Any, params: Any
     ) -> bool:
-        return bool(params.displace == ANYBODY or table.phase[running_row] != DECODE)
+        return bool(displaces(params) == ANYBODY or table.phase[running_row] != DECODE)
 
     @staticmethod
     def on_arrival(table: Any, row: int, now: float, state: Any, params: Any) -> None:
