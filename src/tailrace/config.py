@@ -20,6 +20,8 @@ WHOLE: Final = {
     "jitter_seed": 0,
     "host_kv_tokens": 0,
     "kv_bytes_per_token": 0,
+    "offload_blocks": 1,
+    "layers": 0,
 }
 """Sizes that are whole numbers, with their lowest."""
 
@@ -47,6 +49,15 @@ class EngineConfig:
     """Speed of copies back; the two directions do not slow each other down."""
     kv_bytes_per_token: int = 0
     """Bytes of a token's KV on one device; 0 = what the latency preset says."""
+    offload_blocks: int = 8
+    """``swap_out=ahead``: full blocks after which they are copied, for the heaviest class (n_off of ProServe); for
+    the others less, in proportion to their weight, and at least 1. 8 of 16 tokens: what a preemption then loses
+    takes about as long to compute as a step."""
+    layers: int = 0
+    """The model's layers, for ``reload=layerwise``; 0 = what the latency preset says."""
+    partial_copy_beta: float = 2.0
+    """``copy_budget=adaptive``: a request's KV is copied back in part where this lets it compute more than so many
+    times the tokens that are not copied (β > 1 of ProServe), or all it may compute in a step. 0 = never in part."""
 
     def __post_init__(self) -> None:
         jitter = self.step_jitter
@@ -56,6 +67,9 @@ class EngineConfig:
             speed = getattr(self, name)
             if isinstance(speed, bool) or not isinstance(speed, (int, float)) or not 0 < speed < math.inf:
                 raise UserError(f"engine {self.name}: {name}={speed!r} must be a number above 0")
+        beta = self.partial_copy_beta
+        if isinstance(beta, bool) or not isinstance(beta, (int, float)) or not (beta == 0 or 1 < beta < math.inf):
+            raise UserError(f"engine {self.name}: partial_copy_beta={beta!r} must be 0 or a number above 1")
         for name, low in WHOLE.items():
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < low:
@@ -112,7 +126,7 @@ ENGINES: Final[dict[str, EngineConfig]] = {
 
 SIZES: Final = {
     **dict.fromkeys(WHOLE, int),
-    **dict.fromkeys(("step_jitter", "swap_out_gb_per_s", "swap_in_gb_per_s"), float),
+    **dict.fromkeys(("step_jitter", "swap_out_gb_per_s", "swap_in_gb_per_s", "partial_copy_beta"), float),
 }
 """What of an engine can be set besides its rules."""
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from .errors import UserError, nearest
 
-__all__ = ["ENGINE_ONLY", "VLLM_V1", "EngineRules", "codes", "merge"]
+__all__ = ["ENGINE_ONLY", "VLLM_V1", "EngineRules", "codes", "managed", "merge"]
 
 ORDER_WAITING, ORDER_ALL = 0, 1
 RANKED, RUNNING_FIRST, DECODE_FIRST, PREFILL_FIRST, PREFILL_ALONE = 0, 1, 2, 3, 4
@@ -23,8 +23,10 @@ ADMIT_CHUNK, ADMIT_PROMPT, ADMIT_PROJECTED = 0, 1, 2
 STOP, SKIP = 0, 1
 VICTIM_TAIL, VICTIM_HOOK = 0, 1
 RECOMPUTE, SWAP = 0, 1
-AT_ONCE, WHEN_NEEDED = 0, 1
+AT_ONCE, WHEN_NEEDED, AHEAD = 0, 1, 2
 AS_WORK, AS_TOKENS = 0, 1
+RELOAD_BLOCKING, RELOAD_LAYERWISE = 0, 1
+COPY_ALL, COPY_ADAPTIVE = 0, 1
 PROJECT_CHUNK, PROJECT_LIVE, PROJECT_GROWTH = 0, 1, 2
 KV_PREEMPT, KV_STALL = 0, 1
 KV_ENFORCED, KV_REPORTED = 0, 1
@@ -72,10 +74,19 @@ class EngineRules:
     """What becomes of a preempted request's KV: lost and computed again, or copied to host memory, from
     where it must come back whole before the request goes on (if host memory is full: recomputed). With
     ``prefix_cache`` blocks that are still in the cache need not come back."""
-    swap_out: Literal["at_once", "when_needed"] = "at_once"
+    swap_out: Literal["at_once", "when_needed", "ahead"] = "at_once"
     """``evict="swap"``: a preempted request's KV is copied out at once (vLLM's engine V0), or stays on the
     device until a step needs its blocks (UniBoost's Algorithm 1), the worst ranked first. Who resumes before
-    that needs no copies. Host memory is reserved when it is preempted."""
+    that needs no copies. Host memory is reserved when it is preempted. ``ahead``: full blocks are copied in
+    the background while their request runs (ProServe), no step waits for them; a preempted request keeps what
+    was copied by then, and the rest is recomputed."""
+    reload: Literal["blocking", "layerwise"] = "blocking"
+    """``evict="swap"``: a step computes once all KV that comes back for it is there, or each layer computes
+    while the next one's KV comes (ProServe)."""
+    copy_budget: Literal["all", "adaptive"] = "all"
+    """``evict="swap"``: who resumes has all its KV copied back, or as much as the step has time for (ProServe):
+    what is not copied is dropped from host memory and recomputed, or the request waits for another step. It
+    binds where the policy limits the step's seconds. The first that resumes in a step may always copy all."""
     may_preempt_at_cap: bool = False
     """A waiting request may take the place of a running one at the sequence cap, and the KV it needs
     with it."""
@@ -114,10 +125,19 @@ class EngineRules:
             raise UserError("rule prefix_cache needs admit=chunk and kv_limit=enforced")
         if self.prefix_cache and self.swap_out == "when_needed":
             raise UserError("rule swap_out=when_needed does not go with prefix_cache=true yet: use swap_out=at_once")
+        if self.prefix_cache and managed(self):
+            name, value, off = managed(self)[0]
+            raise UserError(f"rule {name}={value} does not go with prefix_cache=true yet: use {name}={off}")
         if self.seconds_as == "tokens" and (self.evict == "swap" or self.min_last_chunk > 0):
             raise UserError("rule seconds_as=tokens needs evict=recompute and min_last_chunk=0, as vLLM has them")
         if 0 < self.chunk_cap <= self.min_last_chunk:
             raise UserError(f"rule chunk_cap={self.chunk_cap} must be above min_last_chunk={self.min_last_chunk}")
+
+
+def managed(rules: EngineRules) -> list[tuple[str, str, str]]:
+    """``(name, value, the value that is off)`` of the rules that ask for ProServe's block management."""
+    on = (("swap_out", "ahead", "at_once"), ("reload", "layerwise", "blocking"), ("copy_budget", "adaptive", "all"))
+    return [(name, value, off) for name, value, off in on if getattr(rules, name) == value]
 
 
 @functools.cache
@@ -162,11 +182,15 @@ def codes(rules: EngineRules) -> np.ndarray[Any, Any]:
     return record
 
 
+_HOW: Final[dict[str, Any]] = {"swap_out": "at_once", "reload": "blocking", "copy_budget": "all"}
+"""Rules that say how ``evict="swap"`` swaps, as they are where nothing does."""
+
+
 def merge(engine: EngineRules, wanted: dict[str, Any], policy: str) -> EngineRules:
     """``engine`` with the fields that ``policy`` insists on.
 
-    Raises UserError for a field that does not exist or is the engine's alone, and for ``swap_out`` where
-    neither swaps.
+    Raises UserError for a field that does not exist or is the engine's alone, and for what says how to
+    swap (`_HOW`) where neither swaps.
     """
     known = [field.name for field in dataclasses.fields(EngineRules)]
     for name in wanted:
@@ -175,11 +199,12 @@ def merge(engine: EngineRules, wanted: dict[str, Any], policy: str) -> EngineRul
         if name in ENGINE_ONLY:
             raise UserError(f"policy {policy}: rule {name!r} is the engine's, a policy cannot set it")
     rules = dataclasses.replace(engine, **wanted)
-    if rules.swap_out == "at_once" or rules.evict == "swap":
+    if rules.evict == "swap":
         return rules
-    if engine.evict != "swap":
-        raise UserError("rule swap_out=when_needed needs evict=swap")
-    return dataclasses.replace(rules, swap_out="at_once")  # the policy recomputes on an engine that swaps
+    for name, off in _HOW.items():
+        if engine.evict != "swap" and getattr(rules, name) != off:
+            raise UserError(f"rule {name}={getattr(rules, name)} needs evict=swap")
+    return dataclasses.replace(rules, **_HOW)  # the policy recomputes on an engine that swaps
 
 
 VLLM_V1: Final[dict[str, Any]] = {

@@ -78,6 +78,8 @@ class Case:
             size = c.kv_bytes_per_token * rules.block_tokens / 1e9
             out_s, in_s = size / c.swap_out_gb_per_s, size / c.swap_in_gb_per_s
             made = dataclasses.replace(made, host_tokens=c.host_kv_tokens, out_s=out_s, in_s=in_s)
+            layers = c.layers if rules.reload == "layerwise" else 1
+            made = dataclasses.replace(made, layers=layers, offload_blocks=c.offload_blocks, beta=c.partial_copy_beta)
         return Reference(requests, rules, self.oracle, made, self.names())
 
     def names(self) -> list[list[int]] | None:
@@ -401,6 +403,45 @@ def parking(name: str, seed: int, in_flight: tuple[int, ...] = (1, 2), most: int
         rules = dataclasses.replace(rules, may_preempt_at_cap=True)
         case.config = dataclasses.replace(case.config, max_seqs=3, kv_tokens=rng.choice([128, 160, 192]))
     case.config = dataclasses.replace(case.config, rules=rules)
+    return case
+
+
+def managing(name: str, seed: int, in_flight: tuple[int, ...] = (1, 2), most: int = 40) -> Case:
+    """The same under ProServe's block management: each of its parts or several, links slow enough to matter."""
+    case, rng = swapping(name, seed, in_flight, most), random.Random(f"manage {name} {seed}")
+    pick = rng.choice
+    how: dict[str, Any] = {
+        "swap_out": pick(["ahead", "ahead", "ahead", "at_once", "when_needed"]),
+        "reload": pick(["layerwise", "blocking"]),
+        "copy_budget": pick(["adaptive", "adaptive", "all"]),
+    }
+    if (how["reload"], how["copy_budget"]) == ("blocking", "all"):
+        how["swap_out"] = "ahead"
+    case.label = f"manage {case.label}"
+    if name == "sink":
+        seconds = pick([0.0, 2 * TICK, 4 * TICK, 16 * TICK, 64 * TICK])
+        case.params = case.params._replace(seconds=seconds, sign=-1)
+        case.oracle = SinkOracle(case.params)
+    rules = dataclasses.replace(case.config.rules, **how)
+    if name == "slide":  # which cannot tell a decode from one that lacks a token where prefills emit none
+        rules = dataclasses.replace(rules, prefill_emits=True)
+    if seed % 2:  # many short ones grow, and several come back together
+        w = case.workload
+        prompt, output = 1 + w.prompt_tokens % 12, 4 + (7 * w.output_tokens + w.prompt_tokens) % 24
+        case.workload = dataclasses.replace(w, prompt_tokens=prompt, output_tokens=output)
+        rules = dataclasses.replace(rules, block_tokens=pick([1, 1, 4]), admit="chunk", reserve_full_isl=False)
+        rules = dataclasses.replace(rules, watermark=0.0, misfit="skip", blocked_head="skip", kv_limit="enforced")
+        host = pick([32, 10_000, 10_000])
+        case.config = dataclasses.replace(case.config, token_budget=48, max_seqs=0, host_kv_tokens=host)
+    case.config = dataclasses.replace(
+        case.config,
+        rules=rules,
+        swap_out_gb_per_s=pick([256.0, 1024.0, 8192.0]),
+        swap_in_gb_per_s=pick([64.0, 256.0, 1024.0]),
+        offload_blocks=pick([1, 2, 4, 16] if rules.block_tokens == 1 else [1, 2]),
+        layers=pick([1, 4, 32]),
+        partial_copy_beta=pick([0.0, 1.25, 2.0, 8.0]),
+    )
     return case
 
 

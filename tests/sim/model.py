@@ -42,7 +42,7 @@ class Req:
     attained: int = 0
     blocks: int = 0
     host: int = 0
-    """Blocks in host memory: it waits, and goes on where it was."""
+    """Blocks in host memory: it waits, and goes on where it was. Copied ahead, they are there while it runs."""
     parked: bool = False
     """These are only reserved: its KV is still on the device."""
     cached: int = 0
@@ -116,8 +116,19 @@ class Work:
     """Tokens that it begins with out of the prefix cache."""
     spent: int = 0
     """Free blocks used up, where they are only counted ahead."""
+    kept: int = 0
+    """Tokens of one that waited which come back from host memory."""
     ends_prefill: bool = False
     emits: int = 0
+
+
+@dataclass(eq=False)
+class Order:
+    """Blocks to be copied to host memory while their request runs."""
+
+    req: Req
+    left: int
+    ready: float
 
 
 @dataclass
@@ -136,6 +147,8 @@ class Step:
     """The prefix cache once the step is scheduled."""
     pressure: int = 0
     escapes: int = 0
+    skipped: int = 0
+    """For want of copy budget."""
     ends: float = 0.0
 
 
@@ -154,3 +167,7 @@ class Machine:
     out_s: float = 0.0
     """Seconds to copy a block to host memory."""
     in_s: float = 0.0
+    layers: int = 1
+    """1: a step waits for all that is copied back."""
+    offload_blocks: int = 1
+    beta: float = 0.0

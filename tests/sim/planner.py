@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from .copying import copy_budget, may_copy
 from .model import INF, Req, Step, Work
 
 if TYPE_CHECKING:
@@ -29,6 +30,9 @@ class Planner:
         self.stalled = self.spent = False
         self.ranked = self.rules.order_scope == "all"
         self.order = sorted(sim.running, key=self.rank) if self.ranked else list(sim.running)
+        self.kept: dict[Req, int] = {}
+        """Tokens that a waiting request has copied back, where that is not all."""
+        self.copies = copy_budget(self) if self.rules.copy_budget == "adaptive" else INF
 
     # ── what is left, counted anew each time ─────────────────────────────────────────
 
@@ -124,7 +128,7 @@ class Planner:
 
     def untimed(self, r: Req, want: int) -> int:
         """What budget and caps leave of it."""
-        if r.decoding:
+        if self.decodes(r):
             decodes = sum(w.decode for w in self.step.work)
             if self.rules.decode_cap and decodes >= self.rules.decode_cap:
                 return 0
@@ -141,7 +145,7 @@ class Planner:
 
     def fit(self, r: Req, want: int) -> int:
         tokens = self.untimed(r, want)
-        if r.decoding:
+        if self.decodes(r):
             return tokens if self.seconds_of(r, tokens) <= self.seconds else 0
         while tokens > 0 and self.seconds_of(r, tokens) > self.seconds:
             tokens -= 1
@@ -152,14 +156,22 @@ class Planner:
     def seconds_of(self, r: Req, tokens: int) -> float:
         if self.most_seconds == INF:
             return 0.0
-        cost = self.sim.machine.decode_s if r.decoding else self.sim.machine.chunk_s
-        return cost(tokens, r.computed)
+        cost = self.sim.machine.decode_s if self.decodes(r) else self.sim.machine.chunk_s
+        return cost(tokens, self.present(r))
+
+    def present(self, r: Req) -> int:
+        """Tokens whose KV it has, or has copied back."""
+        return self.kept.get(r, r.computed)
+
+    def decodes(self, r: Req) -> bool:
+        """Whether it goes on as a decode: one of which not all is copied back computes the rest as a prefill."""
+        return r.decoding and self.present(r) == r.computed
 
     def wish(self, r: Req) -> int:
         """What it could compute in this step: all that it has not, or a decode block."""
-        if r.decoding:
+        if self.decodes(r):
             return min(r.output - r.delivered - r.in_flight, self.rules.decode_block_tokens)
-        return (r.target if r.where == "running" or r.host else r.known) - self.has(r)
+        return (r.target if r.where == "running" else r.known) - self.has(r)
 
     def found(self, r: Req) -> int:
         """Tokens of a waiting request that are in the prefix cache."""
@@ -167,7 +179,7 @@ class Planner:
 
     def has(self, r: Req) -> int:
         """Tokens that it need not compute."""
-        return max(r.computed, self.found(r))
+        return max(self.present(r), self.found(r))
 
     def go_on(self, r: Req) -> bool:
         """Serve a running request; False ends the pass."""
@@ -192,6 +204,9 @@ class Planner:
         """Start a waiting request; False: nobody else may start either."""
         if self.step.pressure and (self.rules.kv_short == "stall" or not self.rules.admit_after_preemption):
             return False
+        if not may_copy(self, r):
+            self.step.skipped += 1
+            return True
         tokens = self.fit(r, self.wish(r))
         if tokens <= 0:
             self.given(r, self.wish(r))
@@ -211,13 +226,13 @@ class Planner:
 
     def take(self, r: Req, tokens: int, blocks: int) -> Work:
         """``blocks``: new ones."""
-        work = Work(r, tokens, blocks, r.decoding, self.seconds_of(r, tokens), spent=blocks)
+        work = Work(r, tokens, blocks, self.decodes(r), self.seconds_of(r, tokens), spent=blocks, kept=self.present(r))
         self.step.work.append(work)
         return work
 
     def admission(self, r: Req, tokens: int) -> tuple[int, int]:
         """Blocks that must be free to start, and those it takes: with all that comes back from host memory."""
-        rules, whole, chunk = self.rules, self.whole(r, tokens), self.sim.blocks_for(r.computed + tokens)
+        rules, whole, chunk = self.rules, self.whole(r, tokens), self.sim.blocks_for(self.present(r) + tokens)
         null = 1 if rules.admit == "chunk" else 0  # vLLM counts its null block
         share = rules.watermark * (self.sim.total + null)
         kept = 0 if self.residents == 0 else math.ceil(share) if rules.admit == "projected" else math.floor(share)
@@ -235,7 +250,7 @@ class Planner:
 
     def whole(self, r: Req, tokens: int) -> int:
         """Blocks for all that is known of it, and for what it computes now."""
-        return self.sim.blocks_for(max(r.known, r.computed + tokens))
+        return self.sim.blocks_for(max(r.known, self.present(r) + tokens))
 
     # ── preemption ───────────────────────────────────────────────────────────────────
 

@@ -12,6 +12,7 @@ from tailrace.rules import EngineRules
 
 from ..schedule.slow_cache import SlowCache
 from .cached_planner import CachedPlanner
+from .copying import OutLane, pipelined
 from .model import INF, Machine, Oracle, Req, Step, Work
 from .planner import Planner
 
@@ -41,6 +42,10 @@ class Reference:
         self.parked = self.kept = 0
         self.copied = [0, 0]
         """Blocks, out and back."""
+        self.offloads = rules.swap_out == "ahead"
+        self.lane = OutLane(machine.out_s)
+        self.heaviest = max((r.weight for r in requests), default=1.0)
+        self.partial = self.dropped = self.skipped = self.lost_tokens = self.discarded = self.refused = 0
 
     def blocks_for(self, tokens: int) -> int:
         return math.ceil(tokens / self.rules.block_tokens)
@@ -85,6 +90,7 @@ class Reference:
         while True:
             self.arrive()
             step = self.decide() if self.waiting or self.running else Step()
+            self.copied[0] += self.lane.go_on(self.clock)
             started = bool(step.work or step.evicted)
             if started:
                 self.commit(step)
@@ -113,13 +119,18 @@ class Reference:
             self.compute(w)
         out += self.clear()
         self.copied = [self.copied[0] + sum(out), self.copied[1] + sum(back)]
-        step.ends = begins + max(sum(out) * self.machine.out_s, sum(back) * self.machine.in_s) + seconds
+        step.ends = begins + pipelined(self.machine, sum(out), sum(back), seconds)
+        self.skipped += step.skipped
+        if self.offloads:
+            self.order_copies(step)
         self.under_way.append(step)
 
     def put_out(self, r: Req, begins: float) -> int:
         """A request loses its place; returns the blocks copied to host memory."""
-        need, used = self.blocks_for(r.computed), sum(other.host for other in self.waiting)
-        if self.rules.evict == "swap" and used + need <= self.machine.host_tokens // self.rules.block_tokens:
+        need, used = self.blocks_for(r.computed), self.used
+        if self.offloads:
+            self.put_aside(r)
+        elif self.rules.evict == "swap" and used + need <= self.machine.host_tokens // self.rules.block_tokens:
             r.host, r.parked = need, self.rules.swap_out == "when_needed"
             self.parked += r.parked
         else:
@@ -128,7 +139,35 @@ class Reference:
         r.preemptions, r.since = r.preemptions + 1, self.clock
         self.waiting.append(r)
         self.policy.on_preempt(r)
-        return 0 if r.parked else r.host
+        return 0 if r.parked or self.offloads else r.host
+
+    @property
+    def used(self) -> int:
+        """Host blocks with KV, or reserved for it."""
+        return sum(r.host for r in self.waiting + self.running)
+
+    def put_aside(self, r: Req) -> None:
+        """It keeps what is copied by now."""
+        gone = self.lane.discard(r, self.clock)
+        self.discarded += gone
+        r.host -= gone
+        tokens = r.host * self.rules.block_tokens
+        if tokens < r.computed:
+            self.lost_tokens += r.computed - tokens
+            r.computed, r.decoding = tokens, False
+
+    def order_copies(self, step: Step) -> None:
+        """Of each that computes in the step, the full blocks that were not ordered before, if they are enough."""
+        for r in [w.req for w in step.work]:
+            least = max(1, math.floor(self.machine.offload_blocks * (r.weight / self.heaviest)))
+            fresh = r.computed // self.rules.block_tokens - r.host
+            if fresh < least or self.lane.has(r):
+                continue
+            if self.used + fresh > self.machine.host_tokens // self.rules.block_tokens:
+                self.refused += 1
+                continue
+            r.host += fresh
+            self.lane.take(r, fresh, step.ends)
 
     def clear(self) -> list[int]:
         """Who waits with KV on the device gives way to what runs, the worst ranked first; the blocks copied out."""
@@ -143,16 +182,21 @@ class Reference:
     def take_in(self, w: Work, begins: float, tier: int) -> int:
         """A request starts or goes on; returns the blocks copied back."""
         r, first, stored = w.req, w.req.started is None, w.req.host
-        copied = 0 if r.parked else max(stored - w.found // self.rules.block_tokens, 0)
+        copied = 0 if r.parked else max(self.blocks_for(w.kept) - w.found // self.rules.block_tokens, 0)
         self.kept += r.parked
         self.waiting.remove(r)
         self.running.append(r)
-        r.where, r.host, r.parked = "running", 0, False
+        r.where, r.parked = "running", False
+        r.host = self.blocks_for(w.kept) if self.offloads else 0
+        if w.kept < r.computed:
+            self.partial += 1
+            self.dropped += r.computed - w.kept
+            r.computed, r.decoding = w.kept, False
         if first:
             r.started = begins
         else:
             r.lost += begins - r.lost_at
-        if not stored:
+        if not stored or not r.decoding:
             r.target = r.known
         self.policy.on_admit(r, first, tier, self.clock)
         self.found += w.found
@@ -173,6 +217,7 @@ class Reference:
 
     def complete(self, step: Step) -> None:
         self.clock = step.ends
+        self.copied[0] += self.lane.go_on(self.clock)
         for w in step.work:
             r = w.req
             if r.where == "done":
@@ -193,6 +238,7 @@ class Reference:
         self.policy.after_step([w.req for w in step.work], self.clock)
 
     def leave(self, r: Req, reason: str) -> None:
+        self.lane.discard(r, self.clock)
         (self.waiting if r.where == "waiting" else self.running).remove(r)
         self.cache.release(r.row)
         if r.where == "waiting" and r.preemptions:

@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 
 from tailrace.policies.slide import FINDINGS
+from tailrace.rules import managed
 from tailrace.sim.instance import DRAINED, STUCK
+from tailrace.sim.memory import MANAGED
 from tailrace.sim.run import Instance
 
 from ..schedule.slow_cache import queue
 from .cached_cases import cached, tiered
-from .cases import NAMES, PROFILED, TICK, Case, draw, parking, swapping
+from .cases import NAMES, PROFILED, TICK, Case, draw, managing, parking, swapping
 from .model import Step
 from .sink import SinkOracle
 
@@ -37,7 +39,7 @@ def expected(step: Step) -> tuple[list[tuple[int, int, int]], list[int], list[in
 
 
 def away(run: Instance) -> dict[int, tuple[int, bool]]:
-    """Host blocks of the waiting that hold any, and whether they are only reserved."""
+    """Host blocks of those that hold any, and whether they are only reserved."""
     stored = run.engine.blocks.stored
     return {int(row): (int(stored.blocks[row]), bool(stored.place[row])) for row in np.flatnonzero(stored.blocks)}
 
@@ -66,7 +68,8 @@ def compare(case: Case) -> Instance:
         assert [int(row) for row in running] == [r.row for r in ref.running], where
         assert (run.engine.plan.pressure[0], run.engine.plan.escapes[0]) == (step.pressure, step.escapes), where
         if run.rules.evict == "swap":
-            assert away(run) == {r.row: (r.host, r.parked) for r in ref.waiting if r.host}, where
+            held = {r.row: (r.host, r.parked) for r in ref.waiting + ref.running if r.host}
+            assert away(run) == held, where
         assert not run.rules.prefix_cache or queue(run.engine.blocks) == ref.cache.queue, where
         number, since = number + 1, since + 1
         if (total := sum(r.attained + r.delivered for r in requests)) > attained:
@@ -79,6 +82,10 @@ def compare(case: Case) -> Instance:
     assert not run.rules.prefix_cache or found == [ref.displaced, ref.in_vain, ref.found], case.label
     if run.rules.evict == "swap":
         assert run.engine.blocks.lanes.blocks.tolist() == ref.copied, case.label
+    if managed(run.rules):
+        told = [int(getattr(run.engine.blocks.offload, name)[0]) for name in MANAGED if name != "orders"]
+        want = [ref.discarded, ref.refused, ref.lost_tokens, ref.partial, ref.dropped, ref.skipped]
+        assert told == want, case.label
     return run
 
 
@@ -212,6 +219,25 @@ def test_swapping_when_room_is_needed_is_as_in_the_reference(name: str) -> None:
     found = hosts(parking, name, 4000, 30)
     assert sum(host.swapped[0] for host in found) > 10
     assert sum(host.kept[0] for host in found) > 0
+
+
+MANAGING = {"fcfs": 10, "srpt": 16, "psf": 10, "memguard": 10, "trail": 10, "slide": 24, "sink": 50}
+"""How many cases of each; what it does depends little on the policy, but for the seconds of its steps."""
+
+
+@pytest.mark.plain
+@pytest.mark.parametrize("name", MANAGING)
+def test_block_management_is_as_in_the_reference(name: str) -> None:
+    """Whatever of it is on. Where the policy limits no seconds the copy budget binds nobody."""
+    did = dict.fromkeys(MANAGED, 0)
+    for seed in range(8000, 8000 + MANAGING[name]):
+        run = compare(managing(name, seed))
+        for counter in MANAGED:
+            did[counter] += int(getattr(run.engine.blocks.offload, counter)[0])
+    if name in ("sink", "slide"):
+        assert min(did.values()) > 0, did
+    assert did["orders"] > 100
+    assert did["lost_tokens"] > 100
 
 
 TIERED = ("fcfs", "srpt", "sink", "dist_boost", "uniboost_base", "memguard", "uniboost", "trail", "edf", "vtc")

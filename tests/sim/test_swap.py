@@ -77,6 +77,8 @@ def test_two_requests_by_hand() -> None:
         "swap_s": 12 * TICK,
         "swap_tax": 12 / 80,
         "most_host_kv_tokens": 32,
+        "out_busy_s": 4 * TICK,
+        "in_busy_s": 8 * TICK,
     }
     assert summary["recompute_tax"] == 0
     assert {name: result.meta["engine"][name] for name in SETTINGS if "swap_" in name or "host" in name} == {

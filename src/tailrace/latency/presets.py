@@ -148,6 +148,8 @@ class Latency:
     kv_tokens: int | None
     summary: str
     kv_bytes_per_token: int | None = None
+    layers: int | None = None
+    """The model's, where it is known."""
 
     @property
     def kind(self) -> str:
@@ -176,7 +178,8 @@ def derived_latency(
     derived = derive(MODELS[model], figures or DEVICES[device], tp)
     cost = derived.roofline if kind == "roofline" else derived.profiled
     summary = f"{model} on {tp} x {device}: derived from published figures, not measured"
-    return Latency(name, cost, derived.kv_tokens, summary, int(derived.roofline.kv_bytes_per_token))
+    each = int(derived.roofline.kv_bytes_per_token)
+    return Latency(name, cost, derived.kv_tokens, summary, each, MODELS[model].layers)
 
 
 def _presets() -> dict[str, Latency]:

@@ -21,6 +21,7 @@ from ..rules import (
     STOP,
 )
 from ..table import DECODE
+from .budget import allow_copies, budget_copies, spend_copies
 from .engine import EVICTED, NONE
 from .fit import first_blocks, first_tokens, fit, lower_budget, spend_seconds, wanted
 from .host import decoding, reach
@@ -195,6 +196,7 @@ def _begin(e: Any, now: float, unlimited: bool) -> None:
     order_running(e, now)
     if core.waiting[0] > 0:
         start_cursor(e, now)
+    budget_copies(e, now)
 
 
 @kernel
@@ -293,6 +295,8 @@ def _take_waiting(e: Any, row: int, slot: int, now: float) -> int:
         return END  # after a deadlock, what was freed is for those who stalled
     known = e.table.prompt_tokens[row] + e.table.generated_tokens[row]
     have = cached_tokens(e.blocks, row, known)
+    if not allow_copies(e, row, known):
+        return GO_ON
     tokens = first_tokens(e, row, known, have)
     if tokens <= 0:
         lower_budget(e, row, known - have, 0)
@@ -317,6 +321,7 @@ def _take_waiting(e: Any, row: int, slot: int, now: float) -> int:
     p.residents[0] += 1
     e.seats.admitted[p.admitted[0]] = row
     p.admitted[0] += 1
+    spend_copies(e, row)
     _add(e, row, tokens, taken + blocks_for(e, have), taken + idle, have, slot)
     return GO_ON
 

@@ -7,9 +7,11 @@ from typing import Any
 from .. import hooks
 from .._jit import kernel, where
 from ..rules import AS_TOKENS
+from ..table import WAITING
 from .engine import SECONDS, SPENT
 from .host import decoding, reach
 from .kv import admission
+from .offload import kept_tokens
 
 __all__ = ["first_blocks", "first_tokens", "fit", "lower_budget", "room", "spend_seconds", "wanted"]
 
@@ -46,6 +48,13 @@ def _within_tokens(e: Any, want: int, decodes: bool) -> int:
     return want if want < p.budget[0] else p.budget[0]
 
 
+@kernel
+def _kv_tokens(e: Any, row: int) -> int:
+    """Tokens whose KV the row has when this step computes for it."""
+    computed = e.table.computed_tokens[row]
+    return computed if e.table.phase[row] != WAITING else kept_tokens(e.blocks, row, computed)
+
+
 def _all_of_it(e: Any, row: int, tokens: int, decodes: bool) -> int:
     return tokens
 
@@ -55,7 +64,7 @@ def _within_seconds(e: Any, row: int, tokens: int, decodes: bool) -> int:
     """The most of ``tokens`` whose predicted time fits the seconds left."""
     if e.plan.timed[0] != SECONDS:
         return tokens
-    left, kv = e.plan.seconds[0], e.table.computed_tokens[row]
+    left, kv = e.plan.seconds[0], _kv_tokens(e, row)
     if decodes:
         return tokens if hooks.decode_s(tokens, kv, e.cost) <= left else 0
     if hooks.chunk_s(tokens, kv, e.cost) <= left:
@@ -78,7 +87,7 @@ def _nothing(e: Any, row: int, tokens: int, times: int) -> None:
 def spend_seconds(e: Any, row: int, tokens: int, times: int) -> None:
     """Take the predicted time of planned work off the seconds left (``times`` 1), or give it back (-1)."""
     if e.plan.timed[0] == SECONDS:
-        kv = e.table.computed_tokens[row]
+        kv = _kv_tokens(e, row)
         e.plan.seconds[0] -= times * (
             hooks.decode_s(tokens, kv, e.cost) if decoding(e, row) else hooks.chunk_s(tokens, kv, e.cost)
         )

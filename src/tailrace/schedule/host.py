@@ -1,10 +1,12 @@
 """Host memory for KV (rule ``evict=swap``): a preempted row's KV goes there, and comes back when it resumes.
 
-A row's KV is on the device or in host memory, never in parts. While it is in host memory the row waits with
-its ``computed_tokens`` and holds no device block; to resume it takes device blocks for all of
-them and for its next tokens. If host memory is full the row is recomputed instead.
+A waiting row's KV is in host memory, and its ``computed_tokens`` say how much of it; it holds no device block. To
+resume it takes device blocks for all of them and for its next tokens. If host memory is full the row is
+recomputed instead.
 
-When it is copied out is the rule ``swap_out``: as it is preempted, or once its device blocks are needed (`parked`).
+When it is copied out is the rule ``swap_out``: as it is preempted, once its device blocks are needed (`parked`), or
+ahead, while it runs (`offload`): only then is part of it in host memory and part lost. `managed` has what
+comes back in parts, and who waits for it.
 With a prefix cache (`tiered`) the copy in host memory is whole too; what the cache has of it when the row
 resumes is not copied back.
 
@@ -20,6 +22,7 @@ from .._jit import kernel, where
 from ..rules import WHEN_NEEDED
 from ..table import DECODE, F8, I8, PREFILL, WAITING, Columns, allocate
 from .kv import blocks_for, free_row, vacate
+from .offload import kept_tokens, note_reload, retain, set_aside
 from .parked import copy_out, is_parked, park, unpark
 from .transfer import IN, CopyLane, ask, lanes_wait_s
 
@@ -113,7 +116,9 @@ def decoding(e: Any, row: int) -> bool:
     """Whether the row's next tokens are a decode's: it decodes, or was swapped out when it did."""
     if e.table.phase[row] != WAITING:
         return e.table.phase[row] == DECODE
-    return e.blocks.stored.blocks[row] > 0 and e.table.computed_tokens[row] >= e.rows.target_tokens[row]
+    computed = e.table.computed_tokens[row]
+    whole = e.blocks.stored.blocks[row] > 0 and kept_tokens(e.blocks, row, computed) == computed
+    return whole and computed >= e.rows.target_tokens[row]
 
 
 def _found(e: Any, row: int, have: int) -> int:
@@ -123,14 +128,16 @@ def _found(e: Any, row: int, have: int) -> int:
 @where("host", otherwise=_found, of="blocks")
 def reach(e: Any, row: int, have: int) -> int:
     """Tokens a waiting row has when it starts: ``have`` in the prefix cache, or more in host memory."""
-    computed = e.table.computed_tokens[row]
-    return computed if computed > have else have
+    kept = kept_tokens(e.blocks, row, e.table.computed_tokens[row])
+    return kept if kept > have else have
 
 
 @where("host", otherwise=free_row, of="blocks")
 def yield_kv(e: Any, row: int) -> None:
     """A running row gives up its device blocks: its KV goes to host memory, now or when they are needed, or is lost."""
     table, b = e.table, e.blocks
+    if set_aside(e, row):
+        return
     blocks = blocks_for(e, table.computed_tokens[row])
     if blocks > b.host.free_blocks[0]:
         b.host.full[0] += 1
@@ -170,18 +177,21 @@ def copy_in(e: Any, row: int, slot: int) -> None:
         b.host.kept[0] += 1
         return
     found = e.items.found[slot * e.seats.run.shape[0] + e.rows.mark[row] - 1]
-    blocks = b.stored.blocks[row] - found // e.core.block_tokens[0]
+    tokens = kept_tokens(b, row, e.table.computed_tokens[row])
+    blocks = blocks_for(e, tokens) - found // e.core.block_tokens[0]
     if blocks > 0:
-        ask(b.lanes, IN, blocks, e.table.computed_tokens[row] - found)
+        note_reload(e, row, blocks)
+        ask(b.lanes, IN, blocks, tokens - found)
 
 
 @where("host", otherwise=_start_afresh, of="blocks")
 def resume(e: Any, row: int) -> None:
-    """A waiting row starts: from its first token, or where it was when it was preempted with its KV kept."""
+    """A waiting row starts: from its first token, or behind what it has in host memory and the plan copies back."""
     b = e.blocks
     if b.stored.blocks[row] == 0:
         _start_afresh(e, row)
         return
     decodes = decoding(e, row)
-    drop(b, row)
+    if not retain(e, row):
+        drop(b, row)
     e.table.phase[row] = DECODE if decodes else PREFILL

@@ -17,6 +17,7 @@ from ..schedule.engine import EVICTED, LAST, NONE, PART, STEADY
 from ..schedule.host import copy_in
 from ..schedule.kv import blocks_free, free_row, name_blocks
 from ..schedule.moves import requeue, start, suspend
+from ..schedule.offload import catch_up, offload
 from ..schedule.parked import reclaim
 from ..schedule.transfer import with_copies
 from ..schedule.waiting import discard
@@ -32,6 +33,7 @@ def commit(e: Any, r: Any, slot: int, now: float, begins_s: float) -> float:
 
     Returns the step's seconds.
     """
+    catch_up(e.blocks, now, begins_s)
     _leave(e, r, now, begins_s)
     _enter(e, r, slot, now, begins_s)
     shape = _compute(e, r, slot)
@@ -44,6 +46,7 @@ def commit(e: Any, r: Any, slot: int, now: float, begins_s: float) -> float:
         counters.over_limit_steps[0] += 1
     seconds = step_seconds(shape, e.cost) * r.pace[counters.steps[0] & (r.pace.shape[0] - 1)]
     seconds = with_copies(e.blocks, begins_s, seconds)
+    offload(e, slot, begins_s + seconds)
     e.slots.items[slot] = e.plan.items[0]
     e.slots.step_s[slot] = seconds
     counters.steps[0] += 1
@@ -165,6 +168,7 @@ def complete(e: Any, r: Any, slot: int, now: float) -> None:
     """The step in ``slot`` ends: hooks, output tokens, finished requests."""
     items, base = e.items, slot * e.seats.run.shape[0]
     count, finished = e.slots.items[slot], 0
+    catch_up(e.blocks, now, now)
     for i in range(base, base + count):
         row = items.row[i]
         if e.table.phase[row] == DONE:  # aborted while the step ran
@@ -262,6 +266,7 @@ def remove(e: Any, r: Any, row: int, now: float) -> bool:
     phase = e.table.phase[row]
     if phase != WAITING and phase != PREFILL and phase != DECODE:
         return False
+    catch_up(e.blocks, now, now)
     _finish(e, r, row, hooks.ABORTED, now)
     _compact(e)
     return True

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..hooks import EVERY_STEP, LANES
+from ..rules import managed
 from ..schedule.engine import NONE
 from ..schedule.host import HostKV
 from ..schedule.rank import before, earlier
@@ -21,13 +22,14 @@ from ..table import DECODE, DONE, FREE, PREFILL, WAITING
 from .run import Instance
 
 __all__ = ["blocks", "budgets", "causality", "check", "clock_moves_on", "heaps", "host_blocks", "keys_are_fresh"]
-__all__ += ["kv_limit", "marks", "named_blocks", "parked", "plan_is_pure", "requests", "tokens", "total_order"]
+__all__ += ["Presence", "kv_limit", "marks", "named_blocks", "ordered", "parked", "plan_is_pure", "requests"]
+__all__ += ["tokens", "total_order"]
 
 
 def check(run: Instance) -> None:
     """Every check that reads one moment of ``run``."""
-    checks = (blocks, named_blocks, host_blocks, parked, kv_limit, requests, heaps, keys_are_fresh, tokens, budgets)
-    for holds in (*checks, marks, causality, total_order):
+    checks = (blocks, named_blocks, host_blocks, ordered, parked, kv_limit, requests, heaps, keys_are_fresh, tokens)
+    for holds in (*checks, budgets, marks, causality, total_order):
         holds(run)
 
 
@@ -96,7 +98,8 @@ def _stored(run: Instance) -> np.ndarray[Any, Any]:
 
 
 def host_blocks(run: Instance) -> None:
-    """Free and held host blocks add up, only the waiting hold any, and copies account for all but the parked."""
+    """Free and held host blocks add up; copies account for all but the parked, and only the waiting hold any, or
+    who is copied ahead."""
     if run.rules.evict != "swap":
         return
     host, lanes, stored, core = run.engine.blocks.host, run.engine.blocks.lanes, _stored(run), run.buffers.core
@@ -106,6 +109,8 @@ def host_blocks(run: Instance) -> None:
     assert total - free <= most <= total, f"{total - free} host blocks in use, at most {most}"
     holders = np.flatnonzero(stored)
     assert (stored >= 0).all(), f"rows {np.flatnonzero(stored < 0)} hold fewer host blocks than none"
+    if run.rules.swap_out == "ahead":  # copies stay and are made alongside: `ordered` has the rest
+        return
     assert (run.buffers.table["phase"][holders] == WAITING).all(), f"not all of rows {holders} wait"
     out, back = int(lanes.blocks[OUT]), int(lanes.blocks[IN])
     there = int(stored.sum() - host.parked_blocks[0])
@@ -113,6 +118,60 @@ def host_blocks(run: Instance) -> None:
     ends = float(run.engine.slots.end_s.max()) if core["in_flight"][0] else float(core["clock_s"][0])
     assert (lanes.asked == 0).all(), f"copies that no step began: {lanes.asked}"
     assert (lanes.until_s <= ends).all(), f"copies until {lanes.until_s} outlast the steps, until {ends}"
+
+
+def ordered(run: Instance) -> None:
+    """Copied ahead, a row's host blocks are a prefix of whole blocks of its tokens. What of them is still to be copied
+    belongs to a running row and lies in the queue, once a row; in the queue's order steps end."""
+    if run.rules.swap_out != "ahead":
+        return
+    b, table, stored, size = run.engine.blocks, run.buffers.table, _stored(run), run.rules.block_tokens
+    assert (stored * size <= table["computed_tokens"]).all(), (
+        f"{stored} host blocks of {table['computed_tokens']} tokens"
+    )
+    left, head, count = np.asarray(b.orders.left_blocks), int(b.offload.head[0]), int(b.offload.queued[0])
+    queue = [int(b.orders.queue[(head + i) % len(left)]) for i in range(count)]
+    assert sorted(queue) == np.flatnonzero(left).tolist(), f"queue {queue}, ordered are {np.flatnonzero(left)}"
+    assert ((left >= 0) & (left <= stored)).all(), f"{left} blocks to copy, {stored} reserved"
+    assert set(queue) <= set(_running(run)), f"{queue} are being copied, {_running(run)} run"
+    ready = [float(b.orders.ready_s[row]) for row in queue]
+    assert ready == sorted(ready), f"orders {queue} are ready at {ready}"
+    ends = float(run.engine.slots.end_s.max()) if _scalar(run, "in_flight") else float(run.buffers.core["clock_s"][0])
+    assert max(ready, default=0.0) <= ends, f"orders ready at {ready}, after the last step's end at {ends}"
+    now = float(b.offload.clock_s[0])
+    assert b.lanes.until_s[OUT] <= now, f"the lane out has copied until {b.lanes.until_s[OUT]}, it is {now}"
+
+
+class Presence:
+    """Follows which of each row's KV is on the device, from the steps' copies and work alone.
+
+    Call `look` after every single step of a run with ``copies``: no token is computed on KV that is not there.
+    """
+
+    def __init__(self, run: Instance) -> None:
+        self.run, self.there, self.steps, self.noted = run, dict[int, int](), 0, 0
+
+    def look(self) -> None:
+        run, e = self.run, self.run.engine
+        steps = int(run.records.counters["steps"][0])
+        if steps == self.steps:
+            return
+        self.steps = steps
+        for row in e.seats.evicted[: int(e.plan.evicted[0])]:
+            self.there.pop(int(row), None)
+        log, size = e.blocks.log, run.rules.block_tokens
+        for i in range(self.noted, int(e.blocks.offload.noted[0])):
+            at = i % len(log.row)
+            if log.lane[at] == IN:
+                self.there[int(log.row[at])] = int(log.blocks[at]) * size
+        self.noted = int(e.blocks.offload.noted[0])
+        slot = (_scalar(run, "first_slot") + _scalar(run, "in_flight") - 1) % len(e.slots.items)
+        base = slot * len(e.seats.run)
+        for j in range(base, base + int(e.slots.items[slot])):
+            row, tokens = int(e.items.row[j]), int(e.items.tokens[j])
+            before, there = int(run.buffers.table["computed_tokens"][row]) - tokens, self.there.get(row, 0)
+            assert there >= before, f"row {row} computes on {before} tokens and has {there}"
+            self.there[row] = before + tokens
 
 
 def parked(run: Instance) -> None:
@@ -128,7 +187,7 @@ def parked(run: Instance) -> None:
     assert total == blocks_[rows].sum(), f"rows {rows} are parked with {blocks_[rows]} blocks, not {total}"
     assert total <= max(0, _scalar(run, "free_blocks")), f"{total} parked of {_scalar(run, 'free_blocks')} free blocks"
     told, back = int(host.parked[0]), int(host.kept[0])
-    if run.rules.swap_out == "at_once":
+    if run.rules.swap_out != "when_needed":
         assert told == 0, f"{told} were parked"
         return
     out = int(host.swapped[0])
@@ -204,7 +263,7 @@ def tokens(run: Instance) -> None:
         assert int(table["attained_tokens"][row]) >= computed, facts
         swapped = bool(stored[row])
         if table["phase"][row] == PREFILL or (swapped and computed < target):
-            assert prompt <= target == prompt + made, facts
+            assert prompt <= target == prompt + made + pending, facts
             assert computed < target, facts
         elif table["phase"][row] == DECODE or swapped:
             assert computed == prompt + made + pending - emits, facts
@@ -269,10 +328,16 @@ def _memory(run: Instance) -> dict[str, Any]:
         "running": _running(run),
         "state": state,
         "blocks": [_bytes(e.blocks.memory)] if run.rules.prefix_cache else [],
-        "host": [_bytes(getattr(e.blocks, part)) for part in HostKV._fields] if run.rules.evict == "swap" else [],
+        "host": [_bytes(getattr(e.blocks, part)) for part in _host_parts(run)],
         "items": [np.asarray(e.items.tokens[slot * most : (slot + 1) * most]).tobytes() for slot in under_way],
         "out": run.records.out.tobytes(),
     }
+
+
+def _host_parts(run: Instance) -> tuple[str, ...]:
+    """The fields of the engine's ``blocks`` that say what is in host memory."""
+    more = ("offload", "orders", "log") if managed(run.rules) else ()
+    return (*HostKV._fields, *more) if run.rules.evict == "swap" else ()
 
 
 def _bytes(part: Any) -> list[bytes]:

@@ -10,19 +10,30 @@ import numpy as np
 from ..config import EngineConfig
 from ..errors import UserError
 from ..latency import Latency
-from ..rules import EngineRules
+from ..rules import EngineRules, managed
 from ..schedule.blocks import Blocks
 from ..schedule.engine import Limits
 from ..schedule.host import HostKV, build_host
+from ..schedule.managed import ManagedKV, Management, build_managed
 from ..schedule.prefix import build_blocks
 from ..schedule.tiered import Tiered, build_tiered
 from ..schedule.transfer import IN, OUT
 from ..workloads.prefix import engine_ids
 from ..workloads.workload import Workload
 
-__all__ = ["block_bytes", "blocks", "swap_counts", "swap_settings", "swap_summary"]
+__all__ = ["block_bytes", "blocks", "layers", "swap_counts", "swap_settings", "swap_summary"]
 
 GB: Final = 1e9
+MANAGED: Final = {
+    "orders": "offloads",
+    "discarded": "discarded_blocks",
+    "refused": "offloads_refused",
+    "lost_tokens": "not_offloaded_tokens",
+    "partial": "partial_reloads",
+    "dropped_tokens": "not_reloaded_tokens",
+    "skipped": "skipped_for_budget",
+}
+"""Counters of `offload.Offload`, and what a result calls them."""
 
 
 def block_bytes(rules: EngineRules, config: EngineConfig, latency: Latency) -> int:
@@ -41,12 +52,30 @@ def block_bytes(rules: EngineRules, config: EngineConfig, latency: Latency) -> i
     return each * rules.block_tokens
 
 
+def layers(rules: EngineRules, config: EngineConfig, latency: Latency) -> int:
+    """The model's layers, for an engine that reloads layer by layer; else 1. Raises UserError if they are not known."""
+    if rules.reload == "blocking":
+        return 1
+    known = config.layers or latency.layers
+    if not known:
+        raise UserError(
+            f"engine {config.name}: reload=layerwise needs the model's layers, and latency {latency.name!r} "
+            "does not say; give layers=…"
+        )
+    return known
+
+
 def blocks(w: Workload, rules: EngineRules, limits: Limits, config: EngineConfig, latency: Latency) -> Any:
     """The engine's ``blocks`` for workload ``w``; None where they are only counted. Raises as `block_bytes`."""
     named = _named(w, rules, limits) if rules.prefix_cache else None
     if rules.evict != "swap":
         return named
     host = _host(max(len(w), 1), rules, config, latency)
+    if managed(rules):
+        ahead = _every_blocks(w, config.offload_blocks) if rules.swap_out == "ahead" else None
+        beta = float(config.partial_copy_beta)
+        how = Management(rules.block_tokens, ahead, layers(rules, config, latency), beta)
+        return build_managed(max(len(w), 1), host, how)
     return host if named is None else build_tiered(named, host)
 
 
@@ -54,6 +83,14 @@ def _host(rows: int, rules: EngineRules, config: EngineConfig, latency: Latency)
     size = block_bytes(rules, config, latency)
     out_s, in_s = (size / (speed * GB) for speed in (config.swap_out_gb_per_s, config.swap_in_gb_per_s))
     return build_host(rows, config.host_kv_tokens // rules.block_tokens, out_s, in_s)
+
+
+def _every_blocks(w: Workload, heaviest_blocks: int) -> np.ndarray[Any, Any]:
+    """n_off of each row: ``heaviest_blocks`` for the heaviest class, less by weight for the others, at least 1."""
+    weights = np.asarray(w.class_weights, dtype=float)[w.class_id]
+    if not len(weights):
+        return np.ones(1, dtype=np.int64)
+    return np.maximum((heaviest_blocks * (weights / weights.max())).astype(np.int64), 1)
 
 
 def _named(w: Workload, rules: EngineRules, limits: Limits) -> Blocks:
@@ -69,10 +106,14 @@ def _named(w: Workload, rules: EngineRules, limits: Limits) -> Blocks:
 
 def swap_counts(held: Any) -> dict[str, float]:
     """What a run's counters say of host memory, from the engine's ``blocks``; empty without it."""
-    if not isinstance(held, (HostKV, Tiered)):
+    if not isinstance(held, (HostKV, Tiered, ManagedKV)):
         return {}
     host, lanes = held.host, held.lanes
+    wasted_s = float(held.offload.wasted_s[0]) if isinstance(held, ManagedKV) else 0.0
     return {
+        **({name: int(getattr(held.offload, name)[0]) for name in MANAGED} if isinstance(held, ManagedKV) else {}),
+        "out_busy_s": float(lanes.blocks[OUT] * lanes.block_s[OUT]) + wasted_s,
+        "in_busy_s": float(lanes.blocks[IN] * lanes.block_s[IN]),
         "swapped": int(host.swapped[0]),
         "host_full": int(host.full[0]),
         "parked": int(host.parked[0]),
@@ -100,8 +141,16 @@ def swap_summary(counters: Mapping[str, float], engine: Mapping[str, Any], block
             "swap_s": counters["swap_s"],
             "swap_tax": counters["swap_s"] / counters["busy_s"] if counters["busy_s"] > 0 else None,
             "most_host_kv_tokens": int(counters["most_host_blocks"]) * block_tokens,
+            "out_busy_s": counters["out_busy_s"],
+            "in_busy_s": counters["in_busy_s"],
+            **_management(counters),
         }
     }
+
+
+def _management(counters: Mapping[str, float]) -> dict[str, int]:
+    """What ProServe's block management did; empty where none of it is on."""
+    return {shown: int(counters[name]) for name, shown in MANAGED.items() if name in counters}
 
 
 def swap_settings(rules: EngineRules, config: EngineConfig, latency: Latency) -> dict[str, Any]:
@@ -113,4 +162,7 @@ def swap_settings(rules: EngineRules, config: EngineConfig, latency: Latency) ->
         "swap_out_gb_per_s": config.swap_out_gb_per_s,
         "swap_in_gb_per_s": config.swap_in_gb_per_s,
         "kv_bytes_per_token": block_bytes(rules, config, latency) // rules.block_tokens,
+        **({"offload_blocks": config.offload_blocks} if rules.swap_out == "ahead" else {}),
+        **({"layers": layers(rules, config, latency)} if rules.reload == "layerwise" else {}),
+        **({"partial_copy_beta": config.partial_copy_beta} if rules.copy_budget == "adaptive" else {}),
     }

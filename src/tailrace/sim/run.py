@@ -129,6 +129,7 @@ def settle(
         raise UserError(f"engine {config.name}: kv_tokens={kv_tokens} is less than one block")
     if rules.evict == "swap":
         memory.block_bytes(rules, config, latency)  # refused here rather than when the engine is built
+        memory.layers(rules, config, latency)
     return rules, kv_tokens
 
 
