@@ -42,6 +42,7 @@ class Slide(Oracle):
         return begun + r.delivered * r.tpot_slo
 
     def prepare(self, sim: Reference, now: float) -> None:
+        self.now = now
         self.sim, self.machine, c = sim, sim.machine, sim.machine.constant_s
         queue = sim.waiting + sim.running
         left = {r: self.due(r) - now for r in queue}
@@ -113,6 +114,12 @@ class Slide(Oracle):
         given = self.o["displace"]
         anybody = given == "anybody" or (given == "preset" and not self.ours)
         return anybody or not running.decoding
+
+    def victim(self, r: Req) -> tuple[bool, float]:
+        """The tail of the order yields first, but who has waited for nearly as long as makes it starve."""
+        near = self.o["protect_share"] * self.o["starve_s"]
+        places = sorted(set(self.keys.values()))
+        return near > 0 and self.now - self.since(r) > near, -places.index(self.keys[r])
 
     def on_arrival(self, r: Req, now: float) -> None:
         self.served[r] = r.arrival

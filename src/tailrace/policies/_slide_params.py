@@ -135,6 +135,15 @@ class SlideParams(NamedTuple):
     starve_share: Annotated[
         float, P("share of the steps in which starving requests do go first", low=0.0, high=1.0)
     ] = 0.3
+    protect_share: Annotated[
+        float,
+        P(
+            "share of starve_s after which a request that waits keeps its KV while others can yield theirs (without "
+            "it the tail of the queue yields); 0 = never",
+            low=0.0,
+            high=1.0,
+        ),
+    ] = 0.0
 
 
 @kernel

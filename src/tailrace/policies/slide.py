@@ -175,6 +175,14 @@ def _place(table: Any, row: int, now: float, promote: bool, state: Any, scratch:
 
 
 @kernel
+def _rank(tier: int, key: float) -> float:
+    """One number for (tier, key), in the same order: keys are squeezed to between -1 and 1."""
+    if math.isinf(key):
+        return 3.0 * tier + (1.0 if key > 0 else -1.0)
+    return 3.0 * tier + key / (1.0 + abs(key))
+
+
+@kernel
 def _regime(urgent_s: float, urgent: int, load: Any, params: Any) -> int:
     """Which order decided who is served: that of the group in which the step's seconds end."""
     seconds = load.budget_s[0] - load.constant_s[0]
@@ -227,6 +235,7 @@ class Slide(Policy):
             "may_preempt_for_kv": takes,
             "misfit": ("stop", "skip")[params.misfit],
             "min_last_chunk": least_chunk_tokens(params),
+            **({"victim": "hook"} if params.protect_share > 0 and params.starve_s > 0 else {}),
         }
 
     @staticmethod
@@ -271,6 +280,14 @@ class Slide(Policy):
         table: Any, waiting_row: int, running_row: int, now: float, state: Any, scratch: Any, cost: Any, params: Any
     ) -> bool:
         return bool(displaces(params) == ANYBODY or table.phase[running_row] != DECODE)
+
+    @staticmethod
+    def victim(
+        table: Any, row: int, now: float, state: Any, scratch: Any, cost: Any, params: Any
+    ) -> tuple[bool, float]:
+        near = params.protect_share * params.starve_s
+        protected = near > 0 and now - _waits_since_s(table, row, state) > near
+        return bool(protected), -_rank(scratch.ranks.tier[row], scratch.ranks.key[row])
 
     @staticmethod
     def on_arrival(table: Any, row: int, now: float, state: Any, params: Any) -> None:
