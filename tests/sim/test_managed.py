@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import random
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tailrace.exports.chrome import write_trace
+from tailrace.schedule.transfer import IN, OUT
 from tailrace.sim import invariants
 from tailrace.sim.instance import DRAINED, PAUSED
 from tailrace.sim.run import Instance
+from tailrace.sim.watch import watch
+from tailrace.workloads.workload import Workload
 
 from .cases import TICK, Case, managing
 from .test_reference import PATIENCE
@@ -101,3 +109,62 @@ def test_planning_is_pure(name: str) -> None:
         run = managing(name, seed).instance()
         while run.advance(steps=5) == PAUSED and run.records.counters["steps"][0] < 400:
             invariants.plan_is_pure(run)
+
+
+def test_a_trace_shows_what_is_computed_and_copied(tmp_path: Path) -> None:
+    """As above: in step 4, from 12, the second goes, and the copy of its second block has not begun."""
+    seen = watch(instance(swap_out="ahead", offload_blocks=1))
+    copies = [(c.lane, c.row, c.blocks, c.begin_s / TICK, c.end_s / TICK, c.discarded) for c in seen.copies]
+    assert copies[:5] == [
+        (OUT, 0, 1, 4, 6, False),
+        (OUT, 1, 1, 6, 8, False),
+        (OUT, 1, 1, 12, 12, True),
+        (OUT, 0, 1, 12, 14, False),
+        (IN, 1, 1, 40, 44, False),
+    ]
+    assert [s.copy_wait_s / TICK for s in seen.steps] == [0] * 10 + [4] + [0] * 6
+    write_trace(str(tmp_path / "t.json"), seen)
+    events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+    threads = {e["args"]["name"]: e["tid"] for e in events if e["name"] == "thread_name" and e["pid"] == 1}
+    assert set(threads) == {"steps", "compute", "copies out", "copies in"}
+    drawn = [e for e in events if e["ph"] == "X" and e["pid"] == 1]
+    out = [(e["name"], e["args"]["blocks"]) for e in drawn if e["tid"] == threads["copies out"]]
+    assert out[:4] == [("request 0", 1), ("request 1", 1), ("discarded", 1), ("request 0", 1)]
+    computing = [e for e in drawn if e["tid"] == threads["compute"]]
+    assert sum(e["dur"] for e in computing) == pytest.approx(17 * 4 * TICK * 1e6)
+
+
+@pytest.mark.parametrize("how", [{"swap_out": "at_once"}, {"reload": "layerwise", "layers": 4}])
+def test_copies_that_steps_wait_for_are_seen_too(how: dict[str, Any]) -> None:
+    copies = [(c.lane, c.blocks, c.begin_s / TICK, c.end_s / TICK) for c in watch(instance(**how)).copies]
+    assert copies == [(OUT, 2, 12, 16), (IN, 2, 44, 52)]
+
+
+@pytest.mark.parametrize("beta", [0.0, 1.5])
+@pytest.mark.parametrize("name", ["fcfs", "srpt", "slide"])
+def test_with_little_memory_and_a_slow_link_everything_ends(name: str, beta: float) -> None:
+    """Long requests, all parts on. A block takes 8 ticks to come back, so a step's budget has none or a few of the
+    60 that a long request may have in host memory, and whoever is evicted loses what the link had no time for."""
+    partial = 0
+    for seed in range(8):
+        rng = random.Random(f"tight {seed}")
+        n = 24
+        w = Workload.of(
+            [rng.randrange(60) * TICK for _ in range(n)],
+            [rng.choice([20, 40, 100, 200]) for _ in range(n)],
+            [rng.choice([4, 30, 40]) for _ in range(n)],
+            name="tight",
+            class_names=("high", "low"),
+            class_weights=(2.0, 1.0),
+            class_id=[rng.randrange(2) for _ in range(n)],
+            ttft_slo_s=[rng.choice([200, 2000]) * TICK for _ in range(n)],
+            tpot_slo_s=[16 * TICK] * n,
+        )
+        tight: dict[str, Any] = {"kv_tokens": 256, "host_kv_tokens": rng.choice([256, 2000]), "block_tokens": 4}
+        tight |= {"swap_in_gb_per_s": 64.0, "swap_out_gb_per_s": 128.0, "offload_blocks": 2, "layers": 4}
+        how = {"swap_out": "ahead", "reload": "layerwise", "copy_budget": "adaptive", "partial_copy_beta": beta}
+        run = instance(w, name, **tight, **how, max_seqs=16, steps_in_flight=rng.choice([1, 2]))
+        assert run.advance(steps=40_000) == DRAINED
+        assert run.records.counters["completed"][0] == n
+        partial += int(run.engine.blocks.offload.partial[0])
+    assert (partial > 0) == (name == "slide" and beta > 0)

@@ -1,8 +1,9 @@
 """A run in the trace event format that Perfetto (ui.perfetto.dev) and chrome://tracing open.
 
 Process 1 is the engine: a slice a step, and counters of waiting and running requests and of
-KV tokens after each, and of the policy's paths. Process 2 holds the requests, each on the first lane that is free: a
-slice from arrival to end, in it the time it waited (at first, or again after a preemption),
+KV tokens after each, and of the policy's paths; with host memory also when it computes (what a step waits for
+copies is drawn before that) and the copies of KV each way. Process 2 holds the requests, each on the first lane
+that is free: a slice from arrival to end, in it the time it waited (at first, or again after a preemption),
 was in prefill and in decode. Times are µs with three decimals, events in order of time.
 """
 
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from .. import files
+from ..schedule.transfer import IN, OUT
 
 if TYPE_CHECKING:
     from ..sim.watch import Watched
@@ -26,6 +28,10 @@ __all__ = ["events", "write_trace"]
 
 ENGINE: Final = 1
 REQUESTS: Final = 2
+"""Processes."""
+COMPUTE: Final = 2
+COPIES: Final = {OUT: 3, IN: 4}
+"""Threads of the engine's; its first has the steps."""
 BATCH: Final = 1000
 """Events encoded at once."""
 
@@ -54,7 +60,8 @@ def events(watched: Watched) -> Iterator[dict[str, Any]]:
     yield from _names(watched, lanes)
     spans.sort(key=lambda event: (event["ts"], -event["dur"]))
     kept = (_path(name, *path) for name, path in watched.result.paths.items())
-    timed = heapq.merge(_steps(watched), _counters(watched), *kept, spans, key=lambda event: event["ts"])
+    engine = (_steps(watched), _computing(watched), _copies(watched), _counters(watched))
+    timed = heapq.merge(*engine, *kept, spans, key=lambda event: event["ts"])
     for event in timed:
         event["ts"] = event["ts"] / 1000
         if "dur" in event:
@@ -68,6 +75,9 @@ def _names(watched: Watched, lanes: int) -> Iterator[dict[str, Any]]:
 
     yield name(ENGINE, 0, "process_name", f"engine: {watched.result.meta['policy']}")
     yield name(ENGINE, 1, "thread_name", "steps")
+    if _swaps(watched):
+        for tid, text in ((COMPUTE, "compute"), (COPIES[OUT], "copies out"), (COPIES[IN], "copies in")):
+            yield name(ENGINE, tid, "thread_name", text)
     yield name(REQUESTS, 0, "process_name", "requests")
     for lane in range(lanes):
         yield name(REQUESTS, lane + 1, "thread_name", f"lane {lane + 1}")
@@ -89,6 +99,23 @@ def _steps(watched: Watched) -> Iterator[dict[str, Any]]:
         args = {"step": i, "prefill_tokens": s.prefill_tokens, "decode_tokens": s.decode_tokens, "requests": s.seqs}
         kind = "mixed" if s.prefill_tokens and s.decode_tokens else "prefill" if s.prefill_tokens else "decode"
         yield _slice(ENGINE, 1, kind, s.begin_s, s.end_s, **args, preempted=s.preempted)
+
+
+def _swaps(watched: Watched) -> bool:
+    return bool(watched.result.meta["rules"]["evict"] == "swap")
+
+
+def _computing(watched: Watched) -> Iterator[dict[str, Any]]:
+    for s in watched.steps if _swaps(watched) else ():
+        yield _slice(ENGINE, COMPUTE, "compute", min(s.begin_s + s.copy_wait_s, s.end_s), s.end_s)
+
+
+def _copies(watched: Watched) -> Iterator[dict[str, Any]]:
+    """Those that were discarded have no time if the lane had not begun with them."""
+    for c in watched.copies:
+        whose = {"request": c.row} if c.row >= 0 else {}
+        name = "discarded" if c.discarded else f"request {c.row}" if whose else "copies"
+        yield _slice(ENGINE, COPIES[c.lane], name, c.begin_s, c.end_s, **whose, blocks=c.blocks)
 
 
 def _counters(watched: Watched) -> Iterator[dict[str, Any]]:

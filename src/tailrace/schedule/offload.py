@@ -264,7 +264,7 @@ def _unseen(e: Any, row: int, blocks: int) -> None:
 def note_reload(e: Any, row: int, blocks: int) -> None:
     """``blocks`` of the row are about to be asked for: they come after those already asked for in this step."""
     lanes, begin_s = e.blocks.lanes, e.blocks.offload.begins_s[0]
+    asked, each_s = lanes.asked[IN], lanes.block_s[IN]
     if lanes.until_s[IN] > begin_s:
         begin_s = lanes.until_s[IN]
-    begin_s += lanes.asked[IN] * lanes.block_s[IN]
-    note(e.blocks, IN, row, blocks, begin_s, begin_s + blocks * lanes.block_s[IN], 0)
+    note(e.blocks, IN, row, blocks, begin_s + asked * each_s, begin_s + (asked + blocks) * each_s, 0)

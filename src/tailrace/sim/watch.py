@@ -13,11 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..rules import managed
+from ..schedule.transfer import IN, OUT
 from ..table import F8, I8
 from . import instance
 from .run import NO_END, Instance, Result
 
-__all__ = ["Step", "Watched", "token_times", "watch"]
+__all__ = ["Copied", "Step", "Watched", "token_times", "watch"]
 
 
 class Step(NamedTuple):
@@ -32,6 +34,22 @@ class Step(NamedTuple):
     running: int
     used_blocks: int
     preempted: int
+    copy_wait_s: float = 0.0
+    """By how much copies of KV made it longer."""
+
+
+class Copied(NamedTuple):
+    """A copy of KV between device and host memory."""
+
+    lane: int
+    """`OUT` or `IN` of `schedule.transfer`."""
+    row: int
+    """-1: several, of one step; whose they are is noted only under ProServe's block management."""
+    blocks: int
+    begin_s: float
+    end_s: float
+    discarded: bool
+    """Ordered ahead, and not done when its request lost its place or ended."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +68,8 @@ class Watched:
     spell_begin_s: F8
     spell_end_s: F8
     """Preempted or finished; NaN if it still ran when the run ended."""
+    copies: list[Copied]
+    """In order of their beginnings."""
 
 
 def watch(run: Instance, steps: int = NO_END) -> Watched:
@@ -79,6 +99,7 @@ class _Watcher:
         counters = run.records.counters
         self.count = {name: counters[name] for name in ("steps", "prefill_tokens", "decode_tokens")}
         self.begun, self.tokens, self.last_end_s = 0, (0, 0), 0.0
+        self.copies = _Copies(run)
         self.under_way: deque[tuple[Step, I8, I8]] = deque()
         self.steps: list[Step] = []
         self.rows: list[I8] = []
@@ -94,6 +115,7 @@ class _Watcher:
             self._begin()
         while len(self.under_way) > self.in_flight[0]:
             self._end()
+        self.copies.read_log()
 
     def _begin(self) -> None:
         slot = self.begun % self.slots
@@ -106,7 +128,7 @@ class _Watcher:
         prefill, decode = totals[0] - self.tokens[0], totals[1] - self.tokens[1]
         self.begun, self.tokens = self.begun + 1, totals
         begin, self.last_end_s = max(end - seconds, self.last_end_s), end  # rounded, it could lie before
-        step = Step(begin, end, prefill, decode, count, 0, 0, 0, len(evicted))
+        step = Step(begin, end, prefill, decode, count, 0, 0, 0, len(evicted), self.copies.of_step(begin))
         for row in evicted:
             self._close(int(row), step.begin_s)
         for row in rows[self.open[rows] < 0]:
@@ -146,7 +168,45 @@ class _Watcher:
             spell_row=spells[:, 0].astype(np.int64),
             spell_begin_s=spells[:, 1],
             spell_end_s=spells[:, 2],
+            copies=sorted(self.copies.seen, key=lambda copy: copy.begin_s),
         )
+
+
+class _Copies:
+    """Notes the copies of a run that has host memory."""
+
+    def __init__(self, run: Instance) -> None:
+        self.held, rules = run.engine.blocks, run.rules
+        self.seen: list[Copied] = []
+        logs, swaps = managed(rules), rules.evict == "swap"
+        self.logged = ({IN, OUT} if rules.swap_out == "ahead" else {IN}) if logs else set[int]()
+        """Lanes whose copies the engine notes one by one."""
+        self.summed = {OUT, IN} - self.logged if swaps else set[int]()
+        self.swaps, self.noted, self.wait_s, self.blocks = swaps, 0, 0.0, [0, 0]
+
+    def of_step(self, begin_s: float) -> float:
+        """A step has begun: sum up what its lanes copy for it; returns the seconds that it waits."""
+        if not self.swaps:
+            return 0.0
+        lanes = self.held.lanes
+        for lane in sorted(self.summed):
+            blocks = int(lanes.blocks[lane]) - self.blocks[lane]
+            self.blocks[lane] += blocks
+            if blocks:
+                end_s = begin_s + blocks * float(lanes.block_s[lane])
+                self.seen.append(Copied(lane, -1, blocks, begin_s, end_s, False))
+        before, self.wait_s = self.wait_s, float(self.held.host.wait_s[0])
+        return self.wait_s - before
+
+    def read_log(self) -> None:
+        if not self.logged:
+            return
+        log, count = self.held.log, int(self.held.offload.noted[0])
+        for i in range(self.noted, count):
+            at = i % len(log.row)
+            whose = int(log.lane[at]), int(log.row[at]), int(log.blocks[at])
+            self.seen.append(Copied(*whose, float(log.begin_s[at]), float(log.end_s[at]), bool(log.discarded[at])))
+        self.noted = count
 
 
 def token_times(watched: Watched) -> tuple[F8, I8]:
