@@ -14,6 +14,7 @@ from tailrace.exports.chrome import write_trace
 from tailrace.schedule.transfer import IN, OUT
 from tailrace.sim import invariants
 from tailrace.sim.instance import DRAINED, PAUSED
+from tailrace.sim.presence import Presence
 from tailrace.sim.run import Instance
 from tailrace.sim.watch import watch
 from tailrace.workloads.workload import Workload
@@ -75,7 +76,7 @@ def test_layers_compute_while_the_next_come(layers: int, ends: float) -> None:
 def walk(case: Case) -> Instance:
     """Run to the end, or until nobody gets further, looking after every step."""
     run, steps, since, reached = case.instance(), 0, 0, -1
-    present = invariants.Presence(run)
+    present = Presence(run)
     while run.advance(steps=1) == PAUSED and since < PATIENCE:
         steps, since = steps + 1, since + 1
         if run.progress() > reached:

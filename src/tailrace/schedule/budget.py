@@ -15,7 +15,8 @@ xLLM, whose scheduler its first author wrote. Over the live requests:
 The budget, in blocks, is used up in queue order. A request of which the rest of it does not cover all is copied in
 part, as far as the rest goes, if that lets it compute enough in this step: all that a step may compute of it, or
 β times the tokens that are not copied. Else it is skipped in this step. The first in order that starts may copy all,
-whatever the budget: else one that has more in host memory than the budget of any step might be skipped for ever.
+whatever the budget: else one that has more in host memory than the budget of any step would be skipped for as long
+as others run.
 
 Where the policy limits no seconds there is no budget.
 """

@@ -22,7 +22,7 @@ from ..table import DECODE, DONE, FREE, PREFILL, WAITING
 from .run import Instance
 
 __all__ = ["blocks", "budgets", "causality", "check", "clock_moves_on", "heaps", "host_blocks", "keys_are_fresh"]
-__all__ += ["Presence", "kv_limit", "marks", "named_blocks", "ordered", "parked", "plan_is_pure", "requests"]
+__all__ += ["kv_limit", "marks", "named_blocks", "ordered", "parked", "plan_is_pure", "requests"]
 __all__ += ["tokens", "total_order"]
 
 
@@ -140,38 +140,6 @@ def ordered(run: Instance) -> None:
     assert max(ready, default=0.0) <= ends, f"orders ready at {ready}, after the last step's end at {ends}"
     now = float(b.offload.clock_s[0])
     assert b.lanes.until_s[OUT] <= now, f"the lane out has copied until {b.lanes.until_s[OUT]}, it is {now}"
-
-
-class Presence:
-    """Follows which of each row's KV is on the device, from the steps' copies and work alone.
-
-    Call `look` after every single step of a run with ``copies``: no token is computed on KV that is not there.
-    """
-
-    def __init__(self, run: Instance) -> None:
-        self.run, self.there, self.steps, self.noted = run, dict[int, int](), 0, 0
-
-    def look(self) -> None:
-        run, e = self.run, self.run.engine
-        steps = int(run.records.counters["steps"][0])
-        if steps == self.steps:
-            return
-        self.steps = steps
-        for row in e.seats.evicted[: int(e.plan.evicted[0])]:
-            self.there.pop(int(row), None)
-        log, size = e.blocks.log, run.rules.block_tokens
-        for i in range(self.noted, int(e.blocks.offload.noted[0])):
-            at = i % len(log.row)
-            if log.lane[at] == IN:
-                self.there[int(log.row[at])] = int(log.blocks[at]) * size
-        self.noted = int(e.blocks.offload.noted[0])
-        slot = (_scalar(run, "first_slot") + _scalar(run, "in_flight") - 1) % len(e.slots.items)
-        base = slot * len(e.seats.run)
-        for j in range(base, base + int(e.slots.items[slot])):
-            row, tokens = int(e.items.row[j]), int(e.items.tokens[j])
-            before, there = int(run.buffers.table["computed_tokens"][row]) - tokens, self.there.get(row, 0)
-            assert there >= before, f"row {row} computes on {before} tokens and has {there}"
-            self.there[row] = before + tokens
 
 
 def parked(run: Instance) -> None:
