@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -169,3 +170,47 @@ def test_with_little_memory_and_a_slow_link_everything_ends(name: str, beta: flo
         assert run.records.counters["completed"][0] == n
         partial += int(run.engine.blocks.offload.partial[0])
     assert (partial > 0) == (name == "slide" and beta > 0)
+
+
+def _put(part: str, column: str, value: int) -> Callable[[Instance], None]:
+    def change(run: Instance) -> None:
+        getattr(getattr(run.engine.blocks, part), column)[0] += value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("check", "change"),
+    [
+        (invariants.host_blocks, _put("host", "free_blocks", 1)),
+        (invariants.ordered, _put("stored", "blocks", 3)),
+        (invariants.ordered, _put("orders", "left_blocks", 1)),
+        (invariants.ordered, _put("orders", "left_blocks", -1)),
+        (invariants.ordered, _put("orders", "ready_s", 1)),
+        (invariants.ordered, _put("offload", "queued", -1)),
+        (invariants.ordered, _put("lanes", "until_s", 1)),
+    ],
+)
+def test_the_invariants_see_what_is_ordered(
+    check: Callable[[Instance], None], change: Callable[[Instance], None]
+) -> None:
+    """At 4 both have a block to be copied."""
+    run = instance(swap_out="ahead", offload_blocks=1)
+    run.advance(steps=1)
+    assert run.engine.blocks.orders.left_blocks.tolist() == [1, 1]
+    check(run)
+    change(run)
+    with pytest.raises(AssertionError):
+        check(run)
+
+
+def test_who_computes_on_kv_that_is_not_there_is_seen() -> None:
+    run = instance(swap_out="ahead", offload_blocks=1)
+    present = Presence(run)
+    for _ in range(2):
+        run.advance(steps=1)
+        present.look()
+    present.there[1] -= 1
+    run.advance(steps=1)
+    with pytest.raises(AssertionError, match="row 1 computes on 31 tokens and has 30"):
+        present.look()
