@@ -8,7 +8,7 @@ import pytest
 from tailrace.schedule.host import build_host
 from tailrace.schedule.kv import give_back
 from tailrace.schedule.managed import ManagedKV, Management, build_managed, pipelined
-from tailrace.schedule.offload import _order, catch_up
+from tailrace.schedule.offload import catch_up, order
 from tailrace.schedule.transfer import IN, OUT, ask
 
 pytestmark = pytest.mark.plain
@@ -28,16 +28,16 @@ def left(b: ManagedKV) -> list[int]:
 
 def test_copies_are_made_in_the_order_asked_for_and_none_before_its_step_has_ended() -> None:
     b = held()
-    _order(b, 0, 1, 10.0)
-    _order(b, 1, 3, 10.0)
-    _order(b, 2, 3, 10.0)  # not 4 yet
+    order(b, 0, 1, 10.0)
+    order(b, 1, 3, 10.0)
+    order(b, 2, 3, 10.0)  # not 4 yet
     assert (left(b), b.stored.blocks.tolist(), b.host.free_blocks[0]) == ([1, 3, 0], [1, 3, 0], 16)
     catch_up(b, 10.0, 10.0)
     assert left(b) == [1, 3, 0]
     catch_up(b, 15.9, 15.9)  # at 12 the first's, at 14 one of the second's
     assert (left(b), b.lanes.blocks[OUT], b.lanes.tokens[OUT]) == ([0, 2, 0], 2, 32)
-    _order(b, 0, 2, 20.0)
-    _order(b, 1, 9, 20.0)  # it waits for its first
+    order(b, 0, 2, 20.0)
+    order(b, 1, 9, 20.0)  # it waits for its first
     catch_up(b, 19.0, 19.0)
     assert (left(b), b.lanes.until_s[OUT], b.offload.queued[0]) == ([1, 0, 0], 18.0, 1)
     catch_up(b, 22.0, 22.0)
@@ -48,7 +48,7 @@ def test_copies_are_made_in_the_order_asked_for_and_none_before_its_step_has_end
 def test_what_is_discarded_costs_the_lane_no_more_time() -> None:
     b = held()
     for row, blocks in ((0, 4), (1, 2), (2, 4)):
-        _order(b, row, blocks, 0.0)
+        order(b, row, blocks, 0.0)
     catch_up(b, 5.0, 5.0)  # two of row 0 are done, the third has been half copied
     give_back(b, 0)
     assert (left(b), b.stored.blocks.tolist(), b.host.free_blocks[0]) == ([0, 2, 4], [0, 2, 4], 14)
@@ -65,8 +65,8 @@ def test_what_is_discarded_costs_the_lane_no_more_time() -> None:
 
 def test_nothing_is_ordered_that_host_memory_has_no_room_for() -> None:
     b = held(host_blocks=3)
-    _order(b, 1, 2, 0.0)
-    _order(b, 0, 2, 0.0)
+    order(b, 1, 2, 0.0)
+    order(b, 0, 2, 0.0)
     assert (left(b), b.host.free_blocks[0], b.offload.refused[0]) == ([0, 2, 0], 1, 1)
 
 

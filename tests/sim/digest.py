@@ -19,10 +19,10 @@ from tailrace.sim.run import Instance
 from tailrace.workloads import generate
 
 from .cached_cases import tiered
-from .cases import Case, draw, parking, swapping
+from .cases import Case, draw, managing, parking, swapping
 
 STEPS = 400
-CASES: dict[str, Callable[[str, int], Case]] = {"swap": swapping, "park": parking, "tiered": tiered}
+CASES: dict[str, Callable[[str, int], Case]] = {"swap": swapping, "park": parking, "tiered": tiered, "manage": managing}
 ROOT = Path(__file__).resolve().parents[2]
 
 

@@ -21,10 +21,11 @@ from tailrace.sim.watch import watch
 from tailrace.workloads.workload import Workload
 
 from .cases import TICK, Case, managing
+from .digest import digests, elsewhere
 from .test_reference import PATIENCE
 from .test_swap import instance
 
-pytestmark = pytest.mark.plain
+plain = pytest.mark.plain
 
 
 def counts(run: Instance, *names: str) -> list[float]:
@@ -32,6 +33,7 @@ def counts(run: Instance, *names: str) -> list[float]:
     return [swap[name] for name in names]
 
 
+@plain
 def test_who_is_preempted_keeps_what_was_copied_while_it_ran() -> None:
     """Both have a full block of 16 with step 1, of 4 ticks; a copy takes 2, one after the other, so both are there
     at 8. At 12 the first needs a third block: the second goes with 32 tokens, of which a second block was ordered in
@@ -52,6 +54,7 @@ def test_who_is_preempted_keeps_what_was_copied_while_it_ran() -> None:
     assert counts(run, "out_busy_s", "in_busy_s") == [8 * TICK, 4 * TICK]
 
 
+@plain
 def test_copies_wait_for_n_off_blocks_and_for_host_memory() -> None:
     late = instance(swap_out="ahead", offload_blocks=2)
     late.advance(steps=4)
@@ -65,6 +68,7 @@ def test_copies_wait_for_n_off_blocks_and_for_host_memory() -> None:
     assert counts(small, "offloads_refused")[0] > 0
 
 
+@plain
 @pytest.mark.parametrize(("layers", "ends"), [(1, 80), (2, 78), (4, 77), (8, 76.5)])
 def test_layers_compute_while_the_next_come(layers: int, ends: float) -> None:
     """As in test_swap, where the second's two blocks take T = 8 ticks to come back at 44 and C = 4: T + C/L."""
@@ -89,6 +93,7 @@ def walk(case: Case) -> Instance:
     return run
 
 
+@plain
 @pytest.mark.parametrize("name", ["fcfs", "sink", "slide"])
 def test_no_block_is_lost_and_none_computed_on_that_is_not_there(name: str) -> None:
     copied = 0
@@ -105,6 +110,7 @@ def test_no_block_is_lost_and_none_computed_on_that_is_not_there(name: str) -> N
     assert copied > 500
 
 
+@plain
 @pytest.mark.parametrize("name", ["sink", "slide"])
 def test_planning_is_pure(name: str) -> None:
     for seed in range(9100, 9106):
@@ -113,6 +119,7 @@ def test_planning_is_pure(name: str) -> None:
             invariants.plan_is_pure(run)
 
 
+@plain
 def test_a_trace_shows_what_is_computed_and_copied(tmp_path: Path) -> None:
     """As above: in step 4, from 12, the second goes, and the copy of its second block has not begun."""
     seen = watch(instance(swap_out="ahead", offload_blocks=1))
@@ -136,12 +143,14 @@ def test_a_trace_shows_what_is_computed_and_copied(tmp_path: Path) -> None:
     assert sum(e["dur"] for e in computing) == pytest.approx(17 * 4 * TICK * 1e6)
 
 
+@plain
 @pytest.mark.parametrize("how", [{"swap_out": "at_once"}, {"reload": "layerwise", "layers": 4}])
 def test_copies_that_steps_wait_for_are_seen_too(how: dict[str, Any]) -> None:
     copies = [(c.lane, c.blocks, c.begin_s / TICK, c.end_s / TICK) for c in watch(instance(**how)).copies]
     assert copies == [(OUT, 2, 12, 16), (IN, 2, 44, 52)]
 
 
+@plain
 @pytest.mark.parametrize("beta", [0.0, 1.5])
 @pytest.mark.parametrize("name", ["fcfs", "srpt", "slide"])
 def test_with_little_memory_and_a_slow_link_everything_ends(name: str, beta: float) -> None:
@@ -179,6 +188,7 @@ def _put(part: str, column: str, value: int) -> Callable[[Instance], None]:
     return change
 
 
+@plain
 @pytest.mark.parametrize(
     ("check", "change"),
     [
@@ -204,6 +214,7 @@ def test_the_invariants_see_what_is_ordered(
         check(run)
 
 
+@plain
 def test_who_computes_on_kv_that_is_not_there_is_seen() -> None:
     run = instance(swap_out="ahead", offload_blocks=1)
     present = Presence(run)
@@ -214,3 +225,8 @@ def test_who_computes_on_kv_that_is_not_there_is_seen() -> None:
     run.advance(steps=1)
     with pytest.raises(AssertionError, match="row 1 computes on 31 tokens and has 30"):
         present.look()
+
+
+def test_compiled_it_does_what_python_does() -> None:
+    found = digests("sink", 8020, 8032, managing)
+    assert found == elsewhere("sink", "8020", "8032", "manage", NUMBA_DISABLE_JIT="1")

@@ -11,8 +11,10 @@ from tailrace.errors import UserError
 from tailrace.latency import Latency, PiecewiseParams, build
 from tailrace.policies.predicted import SWAP
 from tailrace.registry import POLICIES
+from tailrace.rules import managed
 from tailrace.schedule.blocks import Blocks, Counted
 from tailrace.schedule.host import HostKV
+from tailrace.schedule.managed import ManagedKV
 from tailrace.schedule.tiered import Tiered
 from tailrace.schedule.transfer import IN, OUT
 from tailrace.sim import memory
@@ -39,6 +41,22 @@ def test_each_rule_has_its_kind_of_blocks() -> None:
     assert isinstance(blocks(prefix_cache=True), Blocks)
     assert isinstance(blocks(evict="swap", host_kv_tokens=1000), HostKV)
     assert isinstance(blocks(evict="swap", host_kv_tokens=1000, prefix_cache=True), Tiered)
+    for name, value in (("swap_out", "ahead"), ("reload", "layerwise"), ("copy_budget", "adaptive")):
+        asked: dict[str, Any] = {name: value}
+        assert isinstance(blocks(evict="swap", host_kv_tokens=1000, **asked), ManagedKV)
+
+
+def test_the_layers_are_the_models_and_lighter_classes_are_copied_more_often() -> None:
+    how: dict[str, Any] = {"evict": "swap", "host_kv_tokens": 1000, "swap_out": "ahead", "offload_blocks": 6}
+    assert blocks(**how).offload.layers[0] == 1
+    assert blocks(**how, reload="layerwise").offload.layers[0] == 32
+    assert blocks(**how, reload="layerwise", layers=4).offload.layers[0] == 4
+    named: dict[str, Any] = {"class_names": ("a", "b", "c"), "class_weights": (4.0, 2.0, 0.1), "class_id": [0, 1, 2]}
+    w = Workload.of([0.0] * 3, [5] * 3, [5] * 3, name="three", **named)
+    fcfs = POLICIES.get("fcfs")
+    assert fcfs.Params is not None
+    run = Instance(w, fcfs, fcfs.Params(), config(**how), LLAMA)
+    assert run.engine.blocks.orders.every_blocks.tolist() == [6, 3, 1]
 
 
 def test_speed_and_size_of_host_memory() -> None:
@@ -63,6 +81,16 @@ def test_speed_and_size_of_host_memory() -> None:
             {"host_kv_tokens": 1000, "prefix_cache": True, "swap_out": "when_needed"},
             "swap_out=when_needed does not go with prefix_cache=true",
         ),
+        (
+            {"host_kv_tokens": 1000, "prefix_cache": True, "copy_budget": "adaptive"},
+            "copy_budget=adaptive does not go with prefix_cache=true yet: use copy_budget=all",
+        ),
+        (
+            {"host_kv_tokens": 1000, "kv_bytes_per_token": 1000, "reload": "layerwise"},
+            "reload=layerwise needs the model's layers, and latency 'plain' does not say; give layers=",
+        ),
+        ({"partial_copy_beta": 1.0}, "partial_copy_beta=1.0 must be 0 or a number above 1"),
+        ({"offload_blocks": 0}, "offload_blocks=0 must be a whole number of at least 1"),
         ({"host_kv_tokens": -1}, "host_kv_tokens=-1 must be a whole number of at least 0"),
         ({"swap_in_gb_per_s": 0}, "swap_in_gb_per_s=0 must be a number above 0"),
         ({"swap_out_gb_per_s": "fast"}, "swap_out_gb_per_s='fast' must be a number above 0"),
@@ -80,12 +108,16 @@ def test_a_policy_that_recomputes_needs_no_host_memory() -> None:
     assert rules.evict == "recompute"
     rules, _ = settle(sarathi, None, config(evict="swap", swap_out="when_needed"), NO_BYTES)
     assert (rules.evict, rules.swap_out) == ("recompute", "at_once")
+    rules, _ = settle(sarathi, None, config(evict="swap", swap_out="ahead", reload="layerwise"), NO_BYTES)
+    assert managed(rules) == []
 
 
 def test_when_to_copy_out_is_said_of_who_swaps() -> None:
     fcfs, trail = POLICIES.get("fcfs"), POLICIES.get("trail")
     with pytest.raises(UserError, match=r"^rule swap_out=when_needed needs evict=swap$"):
         settle(fcfs, None, config(swap_out="when_needed"), LLAMA)
+    with pytest.raises(UserError, match=r"^rule copy_budget=adaptive needs evict=swap$"):
+        settle(fcfs, None, config(copy_budget="adaptive"), LLAMA)
     assert trail.Params is not None
     params = trail.Params()._replace(rule=SWAP)
     rules, _ = settle(trail, params, config(swap_out="when_needed", host_kv_tokens=1000), LLAMA)

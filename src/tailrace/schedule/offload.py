@@ -22,7 +22,7 @@ from ..table import F8, I8, Columns
 from .transfer import IN, OUT
 
 __all__ = ["Copy", "Offload", "Order", "cancel", "catch_up", "go_on", "kept_tokens", "note", "note_reload"]
-__all__ += ["offload", "retain", "set_aside"]
+__all__ += ["offload", "order", "retain", "set_aside"]
 
 NOT_BEGUN: Final = -1.0
 
@@ -179,7 +179,8 @@ def cancel(b: Any, row: int) -> int:
 
 
 @routine
-def _order(b: Any, row: int, full_blocks: int, ready_s: float) -> None:
+def order(b: Any, row: int, full_blocks: int, ready_s: float) -> None:
+    """Copies of a row that has ``full_blocks`` are due, or not: see the module's text."""
     q, o, host, fresh = b.offload, b.orders, b.host, full_blocks - b.stored.blocks[row]
     if o.left_blocks[row] > 0 or fresh < o.every_blocks[row]:
         return
@@ -210,7 +211,7 @@ def offload(e: Any, slot: int, ready_s: float) -> None:
     base = slot * e.seats.run.shape[0]
     for i in range(base, base + e.plan.items[0]):
         row = e.items.row[i]
-        _order(e.blocks, row, e.table.computed_tokens[row] // e.core.block_tokens[0], ready_s)
+        order(e.blocks, row, e.table.computed_tokens[row] // e.core.block_tokens[0], ready_s)
 
 
 def _not_ahead(e: Any, row: int) -> bool:
