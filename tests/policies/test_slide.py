@@ -12,7 +12,7 @@ from tailrace import hooks, params
 from tailrace.config import engine
 from tailrace.errors import UserError
 from tailrace.latency import Latency, PiecewiseParams
-from tailrace.policies.slide import FINDINGS
+from tailrace.policies.slide import FINDINGS, _rank
 from tailrace.registry import POLICIES
 from tailrace.sim.invariants import plan_is_pure
 from tailrace.sim.run import Instance
@@ -266,6 +266,27 @@ def test_a_starving_prefill_goes_behind_urgent_decodes_and_before_all_prefills()
     queue.decode(2, 5, 0.1)
     queue.state.served.at_s[2] = 4.4
     assert queue.tiers(4.9) == [PROMOTED, LATER_URGENT, URGENT]
+
+
+def test_who_nearly_starves_keeps_its_kv_and_else_the_tail_of_the_order_yields_first() -> None:
+    """Half of 2 s: the decode was served at 4, the prefills came at 0, 3.5 and 3.9."""
+    queue = Queue(100, 50, 60, 70, starve_s=2.0, starve_share=0.0, protect_share=0.5)
+    queue.records["arrival_s"] = 0.0, 3.5, 0.0, 3.9
+    queue.decode(2, 5, 0.1)
+    queue.state.served.at_s[2] = 4.0
+    ranked, args = queue.ranked(4.6), (queue.state, queue.scratch, queue.cost, queue.params)
+    said = [hooks.victim(queue.table, row, 4.6, *args) for row in range(4)]
+    assert [protected for protected, _ in said] == [True, True, False, False]
+    last_first = sorted(range(4), key=lambda row: ranked[row], reverse=True)
+    assert sorted(range(4), key=lambda row: said[row][1]) == last_first
+    assert POLICIES.get("slide").rules(queue.params)["victim"] == "hook"
+    assert POLICIES.get("slide").rules(queue.params._replace(starve_s=0.0))["victim"] == "tail"
+
+
+@pytest.mark.parametrize("keys", [[-math.inf, -1e9, -3.0, 0.0, 1e-9, 5.0, math.inf]])
+def test_tier_and_key_are_squeezed_into_one_number_in_order(keys: list[float]) -> None:
+    numbers = [_rank(tier, key) for tier in range(3) for key in keys]
+    assert numbers == sorted(set(numbers))
 
 
 def test_nobody_starves_unless_asked_for() -> None:
