@@ -32,11 +32,12 @@ def crowded(name: str, in_flight: int = 1) -> Instance:
 
 
 def walk(case: Case, every: int = 3, pure: bool = False) -> Instance:
-    """Run to the end, checking every few steps. Only ltr may have none, its quantum too short for a recompute."""
+    """Run to the end, checking every few steps. Two may have none: ltr, its quantum too short for a recompute, and
+    slide, where requests that recompute displace each other."""
     run, clock, rounds = case.instance(), 0.0, 0
     while run.advance(steps=every) == PAUSED:
         rounds += 1
-        if rounds == MOST_ROUNDS and case.policy.name == "ltr":
+        if rounds == MOST_ROUNDS and case.policy.name in ("ltr", "slide"):
             break
         assert rounds < 100 * MOST_ROUNDS
         invariants.check(run)
