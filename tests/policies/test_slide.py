@@ -289,6 +289,16 @@ def test_tier_and_key_are_squeezed_into_one_number_in_order(keys: list[float]) -
     assert numbers == sorted(set(numbers))
 
 
+def test_steps_are_longer_while_anybody_starves() -> None:
+    queue = Queue(10, 10, starve_s=2.0, starve_share=0.0)
+    queue.decode(1, 5, 0.1)
+    queue.state.served.at_s[1] = 2.0
+    assert queue.load(1.9)[0] == pytest.approx(0.8 * 0.05)
+    assert queue.load(2.1)[0] == pytest.approx(0.95 * 0.05)
+    assert Queue.load(_with(queue, starve_s=0.0), 2.1)[0] == pytest.approx(0.8 * 0.05)
+    assert Queue.load(_with(queue, starve_s=2.0, starve_eta=0.5), 2.1)[0] == pytest.approx(0.8 * 0.05)
+
+
 def test_nobody_starves_unless_asked_for() -> None:
     queue = Queue(100, starve_share=1.0)
     assert STARVING not in queue.tiers(1e6)

@@ -317,6 +317,7 @@ def _sliding(rng: random.Random, name: str) -> dict[str, Any]:
         "starve_s": pick([0.0, 0.0, 0.0, 16 * TICK, 128 * TICK]),
         "starve_share": pick([1.0, 0.25]),
         "promote": pick(["head", "prefills"]),
+        "starve_eta": pick([0.0, 0.75, 2.0]),
         "protect_share": pick([0.0, 0.5, 0.5]),
     }
 

@@ -51,7 +51,9 @@ class Slide(Oracle):
         # b. the step's budget
         shortest = min((left[r] for r in (can if self.feasible else queue)), default=INF)
         tpot = min((r.tpot_slo for r in queue), default=INF)
-        budget = max(shortest, self.share * tpot if math.isfinite(tpot) else 0.0)
+        someone = bool(self.o["starve_s"]) and any(now - self.since(r) > self.o["starve_s"] for r in queue)
+        share = max(self.share, self.o["starve_eta"]) if someone else self.share
+        budget = max(shortest, share * tpot if math.isfinite(tpot) else 0.0)
         unbound = budget <= c or budget == INF
         # c. the time to drain the queue
         total = sum(work.values())
@@ -68,7 +70,7 @@ class Slide(Oracle):
         normal = [r for r in rest if r not in urgent]
         promoted = [r for r in starving if self.o["promote"] == "prefills" and not r.decoding]
         starving = [r for r in starving if r not in promoted]
-        split = self.split or (self.o["promote"] == "prefills" and self.promotes())
+        split = self.split or (self.o["promote"] == "prefills" and someone and self.promotes())
         behind = [r for r in urgent if split and not r.decoding]
         urgent = [r for r in urgent if r not in behind]
 

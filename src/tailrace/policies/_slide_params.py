@@ -134,7 +134,14 @@ class SlideParams(NamedTuple):
     ] = TO_PREFILLS
     starve_share: Annotated[
         float, P("share of the steps in which starving requests do go first", low=0.0, high=1.0)
-    ] = 0.3
+    ] = 0.15
+    starve_eta: Annotated[
+        float,
+        P(
+            "η while anybody starves, if that is more: longer steps do more work a second, just under the TPOT SLO",
+            low=0.0,
+        ),
+    ] = 0.95
     protect_share: Annotated[
         float,
         P(

@@ -93,6 +93,8 @@ class Load(Columns):
     """t_budget; infinite where it would not exceed the constant."""
     drain_s: F8
     """φ"""
+    starving: I8
+    """Requests that have waited for longer than τ, served first in this step or not."""
 
 
 UNBOUNDED, ALL_FIT, BY_DEADLINE, BY_BOTH, BY_DENSITY = 0, 1, 2, 3, 4
@@ -113,10 +115,19 @@ class SlideScratch(NamedTuple):
 
 
 @kernel
-def _measure(table: Any, live: Any, now: float, scratch: Any, cost: Any, params: Any) -> None:
-    """e and remain of each row; S, t_budget and φ of the step."""
+def _waits_since_s(table: Any, row: int, state: Any) -> float:
+    """Since when it has waited for its first token, or, with that, for a step that serves it.
+
+    A prefill counts from its arrival: else a chunk that fills up a step would begin its wait anew.
+    """
+    return table.arrival_s[row] if table.generated_tokens[row] == 0 else state.served.at_s[row]
+
+
+@kernel
+def _measure(table: Any, live: Any, now: float, state: Any, scratch: Any, cost: Any, params: Any) -> None:
+    """e and remain of each row; who starves; S, t_budget and φ of the step."""
     ranks, load, constant = scratch.ranks, scratch.load, hooks.constant_s(cost)
-    work, least, tpot, feasible = 0.0, math.inf, math.inf, feasible_only(params)
+    work, least, tpot, feasible, starving = 0.0, math.inf, math.inf, feasible_only(params), 0
     for row in live:
         e, remain = exec_s(table, row, cost), due_s(table, row, params.decode_deadline) - now
         ranks.exec_s[row], ranks.remain_s[row] = e, remain
@@ -125,11 +136,14 @@ def _measure(table: Any, live: Any, now: float, scratch: Any, cost: Any, params:
             tpot = table.tpot_slo_s[row]
         if remain < least and (not feasible or remain >= e + constant):
             least = remain
-    floor = eta(params) * tpot if tpot < math.inf else 0.0
+        if params.starve_s > 0 and now - _waits_since_s(table, row, state) > params.starve_s:
+            starving += 1
+    share = params.starve_eta if starving > 0 and params.starve_eta > eta(params) else eta(params)
+    floor = share * tpot if tpot < math.inf else 0.0
     budget = least if least > floor else floor
     if budget <= constant:
         budget = math.inf
-    load.constant_s[0], load.work_s[0], load.budget_s[0] = constant, work, budget
+    load.constant_s[0], load.work_s[0], load.budget_s[0], load.starving[0] = constant, work, budget, starving
     load.drain_s[0] = work * budget / (budget - constant) if budget < math.inf else work
 
 
@@ -138,15 +152,6 @@ def _is_urgent(remain: float, scratch: Any, params: Any) -> bool:
     if params.order == DEADLINE or math.isinf(remain):
         return False
     return bool(params.order == DENSITY or remain < params.coeff * scratch.load.drain_s[0])
-
-
-@kernel
-def _waits_since_s(table: Any, row: int, state: Any) -> float:
-    """Since when it has waited for its first token, or, with that, for a step that serves it.
-
-    A prefill counts from its arrival: else a chunk that fills up a step would begin its wait anew.
-    """
-    return table.arrival_s[row] if table.generated_tokens[row] == 0 else state.served.at_s[row]
 
 
 @kernel
@@ -210,9 +215,7 @@ def _turn_over(now: float, scratch: Any) -> None:
 def _promotes(state: Any, params: Any) -> bool:
     """Whether starving requests go first in this step: in so many of n steps as ``starve_share`` of them."""
     done = state.steps.done[0]
-    return bool(
-        params.starve_s > 0 and math.floor((done + 1) * params.starve_share) > math.floor(done * params.starve_share)
-    )
+    return bool(math.floor((done + 1) * params.starve_share) > math.floor(done * params.starve_share))
 
 
 @policy("slide", source="ProServe (arXiv 2512.12928) §3.2, Alg. 1; presets: the paper's, xLLM's, ours")
@@ -254,8 +257,8 @@ class Slide(Policy):
     @staticmethod
     def prepare(table: Any, live: Any, now: float, state: Any, scratch: Any, cost: Any, params: Any) -> None:
         _turn_over(now, scratch)
-        _measure(table, live, now, scratch, cost, params)
-        promote, urgent_s = _promotes(state, params), 0.0
+        _measure(table, live, now, state, scratch, cost, params)
+        promote, urgent_s = scratch.load.starving[0] > 0 and _promotes(state, params), 0.0
         for row in live:
             _place(table, row, now, promote, state, scratch, params)
             if scratch.ranks.tier[row] == URGENT or scratch.ranks.tier[row] == LATER_URGENT:
