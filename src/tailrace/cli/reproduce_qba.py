@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..report import reproduction
+from ..studies.reproduce.experiments import choose
 from ..studies.reproduce.qba import plan, profiles, study, windows
-from .console import console, print_json
+from .console import console
 from .progress import advancing
-from .reproduced import judged, printed
+from .reproduced import announce, deliver, judged, printed
 
 __all__ = ["Options", "run"]
 
@@ -32,22 +32,14 @@ class Options:
 
 def run(options: Options, as_json: bool, command: str) -> None:
     """Print the paper's numbers beside ours and every claim, or the JSON object."""
-    if options.page:
-        reproduction.check(options.page)
+    announce(options.page)
     factor = windows.demand_factor(options.azure) if options.azure else 0.0
-    scope = plan.Scope(plan.choose(options.only), options.seeds, options.quick, options.azure, factor)
+    scope = plan.Scope(choose(options.only, plan.EXPERIMENTS), options.seeds, options.quick, options.azure, factor)
     chosen = [p.with_options(options.jitter, options.concurrency_s) for p in profiles.choose(options.profile)]
     wanted = study.Study(chosen, scope, options.jobs, options.cache)
     with advancing(study.count(wanted), quiet=as_json) as done:
         document = {"command": command, **study.run(wanted, done)}
-    if options.page:
-        reproduction.write(options.page, document)
-    if as_json:
-        print_json(document)
-        return
-    _print(document)
-    if options.page:
-        print(f"page: {options.page}")
+    deliver(document, options.page, as_json, _print)
 
 
 def _print(document: dict[str, Any]) -> None:
@@ -68,5 +60,3 @@ def _print(document: dict[str, Any]) -> None:
                 score = fit["adjusted"]["mean_abs_log_ratio"]
                 print(f"{name}: with each mean moved to the expected load {score:.3f} [{low:.3f}, {high:.3f}]")
         out.print(judged([claim for claim in document["claims"] if claim["profile"] == name], name))
-    for experiment, why in document["not_run"].items():
-        print(f"not run: {experiment}, {why}")

@@ -1,14 +1,46 @@
-"""A study's rows and claims as tables on the terminal."""
+"""What becomes of a study's document: a page, JSON, or its rows and claims as tables on the terminal."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from rich.table import Table
 
+from ..report import reproduction
 from ..report.values import number
+from .console import console, print_json
 
-__all__ = ["judged", "printed"]
+__all__ = ["announce", "deliver", "judged", "printed", "show"]
+
+
+def announce(page: str) -> None:
+    """Before anything long is done: raises UserError where ``page`` cannot be written."""
+    if page:
+        reproduction.check(page)
+
+
+def deliver(document: dict[str, Any], page: str, as_json: bool, shown: Callable[[dict[str, Any]], None]) -> None:
+    """Write ``page`` if it is named, and print the document as JSON or as ``shown`` does."""
+    if page:
+        reproduction.write(page, document)
+    if as_json:
+        print_json(document)
+        return
+    shown(document)
+    for experiment, why in document["not_run"].items():
+        print(f"not run: {experiment}, {why}")
+    if page:
+        print(f"page: {page}")
+
+
+def show(document: dict[str, Any], name: str = "article") -> None:
+    """What the paper prints beside ours, and every claim."""
+    out = console()
+    table = printed([row for row in document["rows"] if row["paper"] is not None], name)
+    if table.row_count:
+        out.print(table)
+    out.print(judged(document["claims"], name))
 
 
 def printed(rows: list[dict[str, Any]], name: str) -> Table:

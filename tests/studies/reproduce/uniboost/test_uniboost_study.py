@@ -10,6 +10,7 @@ import pytest
 from tailrace import latency, workloads
 from tailrace.errors import UserError
 from tailrace.studies import runs
+from tailrace.studies.reproduce.experiments import choose
 from tailrace.studies.reproduce.points import Point
 from tailrace.studies.reproduce.uniboost import curves, plan, toys
 from tailrace.studies.reproduce.uniboost.plan import EXPERIMENTS, Scope, cells, settings
@@ -56,8 +57,8 @@ def test_the_reference_recomputes_and_sees_the_same_lengths() -> None:
 
 def test_an_unknown_experiment_is_refused() -> None:
     with pytest.raises(UserError, match=r"unknown experiment .staircas. .did you mean .staircase."):
-        plan.choose("staircas")
-    assert plan.choose("noise, toys") == ("toys", "noise")
+        choose("staircas", EXPERIMENTS)
+    assert choose("noise, toys", EXPERIMENTS) == ("toys", "noise")
 
 
 def test_mix_two_has_its_output_tail_beyond_sixteen_thousand_tokens() -> None:

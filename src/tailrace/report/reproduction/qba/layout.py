@@ -11,6 +11,7 @@ from ...markup import code, escape, image, paragraph, table
 from ...values import number, plain
 from ..cells import of_paper
 from ..claims import claims_section, counted
+from ..layout import joined, not_run
 from ..panels import Figure
 from ..study import Study
 from .names import ERRORS, METRICS, POLICIES, REFERENCE_RPS, STATED, printed
@@ -41,9 +42,9 @@ def page(study: Study, figures: Sequence[Figure], folder: str) -> str:
         open_choices(study, images.get("choices", "")),
         side_by_side(study, images.get("profiles", "")),
         claims_section(study),
-        _not_run(study),
+        not_run(study),
     ]
-    return "\n\n".join(section for section in sections if section) + "\n"
+    return joined(sections)
 
 
 def _head(study: Study) -> str:
@@ -159,9 +160,3 @@ def _setup(study: Study) -> str:
     lines = [f"- {code(p)}: {escape(profiles[p]['summary'].rstrip('.'))}." for p in names]
     main = f"Figures and tables are of {code(study.main)} where no profile is named." if len(names) > 1 else ""
     return "\n\n".join(part for part in ["## Setup", "\n".join(lines), main, table(head, rows, len(head))] if part)
-
-
-def _not_run(study: Study) -> str:
-    missing = study.document.get("not_run") or {}
-    lines = [f"- {escape(name)}: {escape(why.rstrip('.'))}." for name, why in missing.items()]
-    return "\n\n".join(["## Not run", "\n".join(lines)]) if lines else ""

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from ...facts import join
-from ...markup import code, escape, image, table
+from ...markup import code, image, table
 from ...values import number, plain
 from ..claims import claims_section
 from ..facts import span
+from ..layout import joined, not_run, section
 from ..panels import Figure
 from ..study import Study
 from . import tables
@@ -26,25 +27,25 @@ def page(study: Study, figures: Sequence[Figure], folder: str) -> str:
         head(study),
         headline(study),
         _setup(study),
-        _section("Two schedules (§3)", tables.toys(study), _found(study)),
-        _section("Lengths: light and heavy tails (§2.1)", images.get("lengths", ""), _tails(study)),
+        section("Two schedules (§3)", tables.toys(study), _found(study)),
+        section("Lengths: light and heavy tails (§2.1)", images.get("lengths", ""), _tails(study)),
         _main(study),
-        _section("Against load", images.get("loads", ""), _over_load(study)),
+        section("Against load", images.get("loads", ""), _over_load(study)),
         _bursts(study),
         _models(study),
-        _section("Failure modes by percentile (§6.2)", images.get("percentiles", ""), PERCENTILE_NOTE),
-        _section("Ablation (§6.3)", images.get("ablation", ""), _knees(study)),
-        _section("SLO attainment (§6.4)", images.get("slo", ""), ""),
-        _section("Starvation (§6.5)", tables.starvation(study), STARVATION_NOTE),
-        _section("Memory (§5.3)", tables.memory(study), images.get("staircase", "")),
-        _section("γ under bursts (§5.4)", images.get("gamma", ""), _gamma(study)),
-        _section("What each setting does", images.get("sensitivity", ""), tables.sensitivity(study)),
-        _section("Predictions with errors (§2.2)", images.get("noise", ""), ""),
-        _section("What policies can do (§3)", tables.capabilities(study), _capability_note(study)),
+        section("Failure modes by percentile (§6.2)", images.get("percentiles", ""), PERCENTILE_NOTE),
+        section("Ablation (§6.3)", images.get("ablation", ""), _knees(study)),
+        section("SLO attainment (§6.4)", images.get("slo", ""), ""),
+        section("Starvation (§6.5)", tables.starvation(study), STARVATION_NOTE),
+        section("Memory (§5.3)", tables.memory(study), images.get("staircase", "")),
+        section("γ under bursts (§5.4)", images.get("gamma", ""), _gamma(study)),
+        section("What each setting does", images.get("sensitivity", ""), tables.sensitivity(study)),
+        section("Predictions with errors (§2.2)", images.get("noise", ""), ""),
+        section("What policies can do (§3)", tables.capabilities(study), _capability_note(study)),
         claims_section(study, BARS),
-        _not_run(study),
+        not_run(study),
     ]
-    return "\n\n".join(section for section in sections if section) + "\n"
+    return joined(sections)
 
 
 BARS: Final = (
@@ -68,11 +69,6 @@ STARVATION_NOTE: Final = (
     "where KV is "
     "short every turn is a copy."
 )
-
-
-def _section(title: str, *parts: str) -> str:
-    """Empty without its first part."""
-    return "\n\n".join([f"## {title}", *(part for part in parts if part)]) if parts[0] else ""
 
 
 def _setup(study: Study) -> str:
@@ -171,14 +167,14 @@ def _bursts(study: Study) -> str:
         return ""
     text = tables.by_policy(study, "bursts", places[0])
     note = f"Gaps between arrivals are gamma-distributed with a coefficient of variation of {places[0]['cv']:g}; mix-2."
-    return _section("Bursts", text, note)
+    return section("Bursts", text, note)
 
 
 def _models(study: Study) -> str:
     parts = []
     for at in study.places("models"):
         parts += [f"### {at['model']}", tables.by_policy(study, "models", at)]
-    return _section("Models", *parts) if parts else ""
+    return section("Models", *parts) if parts else ""
 
 
 def _knees(study: Study) -> str:
@@ -232,9 +228,3 @@ def _capability_note(study: Study) -> str:
         "without predictions if its run is the same when it is told nothing. The last three columns are of mix-2. "
         "– was not run."
     )
-
-
-def _not_run(study: Study) -> str:
-    missing = study.document.get("not_run") or {}
-    lines = [f"- {escape(name)}: {escape(why.rstrip('.'))}." for name, why in missing.items()]
-    return "\n\n".join(["## Not run", "\n".join(lines)]) if lines else ""

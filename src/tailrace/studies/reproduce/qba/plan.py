@@ -6,14 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from .... import spec
-from ....errors import UserError, nearest
 from ..cells import Cell
 from ..traffic import Windows
 from .choices import choices
 from .profiles import REFERENCE_RPS, Profile, label
 
-__all__ = ["EXPERIMENTS", "PHI_RPS", "POLICIES", "Scope", "cells", "choose"]
+__all__ = ["EXPERIMENTS", "PHI_RPS", "POLICIES", "Scope", "cells"]
 
 EXPERIMENTS: Final = ("fig2", "fig3", "fig4", "fig5", "table2", "choices")
 POLICIES: Final = ("fcfs", "psf", "aa", "qba")
@@ -69,17 +67,6 @@ class Scope:
     @property
     def errors(self) -> Sequence[float]:
         return (0.0, 0.05, 0.1, 0.2, 0.4) if self.quick else [round(0.05 * i, 2) for i in range(9)]
-
-
-def choose(text: str) -> tuple[str, ...]:
-    """The experiments named in ``text``; all where it is empty. Raises UserError with the nearest name."""
-    if text.strip() and not text.strip(" ,"):
-        raise UserError(f"no experiment in {text!r}: name some of {', '.join(EXPERIMENTS)}")
-    names = spec.split_list(text) if text.strip() else list(EXPERIMENTS)
-    for name in names:
-        if name not in EXPERIMENTS:
-            raise UserError(f"unknown experiment {name!r}{nearest(name, EXPERIMENTS)}")
-    return tuple(name for name in EXPERIMENTS if name in names)
 
 
 def cells(profile: Profile, scope: Scope) -> list[Cell]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from .... import spec
-from ....errors import UserError, nearest
 from ..cells import Cell
 from ..points import Point
 from ..tails import LEVELS, level_name
@@ -29,7 +28,7 @@ from .settings import (
 )
 from .varied import DEFAULTS, VARIED
 
-__all__ = ["BURST_CV", "EXPERIMENTS", "RHO", "TIGHT_KV", "Scope", "cells", "choose", "settings"]
+__all__ = ["BURST_CV", "EXPERIMENTS", "RHO", "TIGHT_KV", "Scope", "cells", "settings"]
 
 EXPERIMENTS: Final = (
     *("toys", "lengths", "main", "loads", "bursts", "models", "percentiles", "ablation", "slo", "starvation"),
@@ -94,17 +93,6 @@ class Scope:
     def has(self, *names: str) -> bool:
         """Whether any of the experiments is wanted."""
         return any(name in self.only for name in names)
-
-
-def choose(text: str) -> tuple[str, ...]:
-    """The experiments named in ``text``; all where it is empty. Raises UserError with the nearest name."""
-    if text.strip() and not text.strip(" ,"):
-        raise UserError(f"no experiment in {text!r}: name some of {', '.join(EXPERIMENTS)}")
-    names = spec.split_list(text) if text.strip() else list(EXPERIMENTS)
-    for name in names:
-        if name not in EXPERIMENTS:
-            raise UserError(f"unknown experiment {name!r}{nearest(name, EXPERIMENTS)}")
-    return tuple(name for name in EXPERIMENTS if name in names)
 
 
 def mixes(scope: Scope) -> list[str]:
