@@ -81,3 +81,34 @@ def uniboost(
 
     options = verb.Options(seeds or (3 if quick else 10), only, quick, page, jobs, not no_cache)
     verb.run(options, as_json, shlex.join(["tailrace", *sys.argv[1:]]))
+
+
+@app.command()
+def proserve(
+    seeds: Annotated[
+        int | None, typer.Option(help="Runs of each setting", min=2, show_default="10; 3 with --quick")
+    ] = None,
+    only: Annotated[
+        str,
+        typer.Option(
+            help="Of fig3, fig45, fig8, fig12, regimes, ablation, sensitivity, weights, starvation, vtc, noise, slo, "
+            "memory, estimator, overhead; default: all"
+        ),
+    ] = "",
+    azure: Annotated[
+        str,
+        typer.Option(help="Azure's 2023 conversation trace: its own arrivals, expanded to each rate"),
+    ] = "",
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer seeds, points and policies; what they cannot test says so")
+    ] = False,
+    page: Annotated[str, typer.Option(help="Also write the study as a Markdown page, its figures beside it")] = "",
+    jobs: Jobs = 0,
+    no_cache: NoCache = False,
+    as_json: Json = False,
+) -> None:
+    """ProServe, arXiv 2512.12928: SlideBatching's attainment and token gain on one engine, ablations, the claims."""
+    from . import reproduce_proserve as verb
+
+    options = verb.Options(seeds or (3 if quick else 10), only, azure, quick, page, jobs, not no_cache)
+    verb.run(options, as_json, shlex.join(["tailrace", *sys.argv[1:]]))

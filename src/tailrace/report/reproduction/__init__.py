@@ -9,14 +9,14 @@ from typing import Any, Final
 from ... import files
 from ...errors import UserError
 from ..pictures import standalone
-from . import qba, uniboost
+from . import proserve, qba, uniboost
 from .panels import Figure
 from .study import Study
 
 __all__ = ["Figure", "check", "figures", "page", "write"]
 
 
-_STUDIES: Final[Mapping[str, Any]] = {"qba": qba, "uniboost": uniboost}
+_STUDIES: Final[Mapping[str, Any]] = {"proserve": proserve, "qba": qba, "uniboost": uniboost}
 """By the document's ``study``: what makes its figures and its page."""
 
 

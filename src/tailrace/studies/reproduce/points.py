@@ -19,7 +19,7 @@ from ...hooks import Policy
 from ...sim.run import Instance, settle
 from ...workloads.workload import Workload
 from .. import pool, runs, store
-from . import measure, tails
+from . import measure, slos, tails
 from .measure import F8
 from .traffic import Traffic
 
@@ -45,7 +45,7 @@ class Point:
     skipped: float = 0.0
     """Share of the first requests left out of the waits."""
     measure: str = "waits"
-    """What a run is reduced to: ``waits`` (`measure.py`) or ``tails`` (`tails.py`)."""
+    """What a run is reduced to: ``waits`` (`measure.py`), ``tails`` (`tails.py`) or ``slos`` (`slos.py`)."""
 
 
 Samples = dict[Point, F8]
@@ -54,6 +54,7 @@ Samples = dict[Point, F8]
 _REDUCED: Final[Mapping[str, tuple[tuple[str, ...], Callable[[Instance, float], F8], str]]] = {
     "waits": (measure.MEASURES, measure.measure, "measure.py"),
     "tails": (tails.MEASURES, tails.measure, "tails.py"),
+    "slos": (slos.MEASURES, slos.measure, "slos.py"),
 }
 """Measure → names of its numbers, what reduces a run to them, and the file that does."""
 

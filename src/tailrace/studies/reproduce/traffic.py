@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import hashlib
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from ... import spec, workloads
 from ...errors import UserError
 from ...workloads.workload import Workload
 
-__all__ = ["Generated", "Traffic", "Windows"]
+__all__ = ["Generated", "Promised", "Traffic", "Windows"]
 
 
 class Traffic(Protocol):
@@ -42,6 +43,21 @@ class Generated:
 
     def key(self) -> str:
         return self.text
+
+
+@dataclass(frozen=True)
+class Promised:
+    """Classes and objectives laid over other traffic; classes are drawn with the number as seed."""
+
+    traffic: Generated | Windows
+    service: workloads.Service
+
+    def load(self, number: int) -> Workload:
+        w = self.traffic.load(number)
+        return workloads.promised(dataclasses.replace(w, description={**w.description, "seed": number}), self.service)
+
+    def key(self) -> str:
+        return f"{self.traffic.key()} {self.service}"
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ import numpy as np
 from ...metrics.seeds import interval
 from .measure import F8
 
-__all__ = ["Ratio", "all_hold", "below", "between", "median_below", "median_interval", "ratio", "seconds"]
+__all__ = ["Ratio", "all_hold", "below", "between", "difference", "median_below", "median_interval", "ratio", "seconds"]
 
 
 class Ratio(NamedTuple):
-    """A ratio of means with its 95 % interval."""
+    """A ratio (or difference) of means with its 95 % interval."""
 
     value: float
     low: float
@@ -63,6 +63,15 @@ def ratio(above: F8, under: F8) -> Ratio:
     scatter = interval([float(d) for d in (a - value * b) / b.mean()])
     half = (scatter[1] - scatter[0]) / 2 if scatter else math.inf
     return Ratio(value, value - half, value + half)
+
+
+def difference(ours: F8, theirs: F8) -> Ratio:
+    """Mean of ours − theirs over paired values, with its 95 % interval (Student's t)."""
+    gaps = [float(d) for d in ours - theirs if not math.isnan(d)]
+    if not gaps:
+        return Ratio(math.nan, math.nan, math.nan)
+    value, ends = sum(gaps) / len(gaps), interval(gaps) or [-math.inf, math.inf]
+    return Ratio(value, *ends)
 
 
 def between(found: Ratio, low: float = -math.inf, high: float = math.inf) -> bool | None:

@@ -1,0 +1,36 @@
+"""What ``tailrace reproduce proserve`` does, and prints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..studies.reproduce.experiments import choose
+from ..studies.reproduce.proserve import plan, study
+from .progress import advancing
+from .reproduced import announce, deliver, show
+
+__all__ = ["Options", "run"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """As on the command line."""
+
+    seeds: int
+    only: str
+    azure: str
+    quick: bool
+    page: str
+    jobs: int
+    cache: bool
+
+
+def run(options: Options, as_json: bool, command: str) -> None:
+    """Print the paper's numbers beside ours and every claim, or the JSON object."""
+    announce(options.page)
+    only = choose(options.only, plan.EXPERIMENTS)
+    scope = plan.Scope(only, options.seeds, options.quick, options.azure)
+    planned = study.prepare(study.Study(scope, options.jobs, options.cache))
+    with advancing(planned.runs, quiet=as_json) as done:
+        document = {"command": command, **study.run(planned, done)}
+    deliver(document, options.page, as_json, lambda made: show(made, "paper"))

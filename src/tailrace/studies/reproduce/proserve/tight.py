@@ -1,0 +1,43 @@
+"""Tight memory: the KV size at which prefill-first serving preempts half a time a request, by bisection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+
+from .... import latency
+from ..points import column, sample
+from .plan import TIGHT_LOAD, Scope
+from .settings import MODELS, POLICIES, Setting, of, point
+
+__all__ = ["PREEMPTIONS", "SEEDS", "tight_kv_tokens"]
+
+PREEMPTIONS: Final = 0.5
+SEEDS: Final = 3
+STEP_TOKENS: Final = 512
+"""To which the size is found."""
+
+
+def tight_kv_tokens(
+    scope: Scope, workers: int = 0, cache: bool = True, done: Callable[[int], None] = lambda runs: None
+) -> int:
+    """KV tokens, a multiple of `STEP_TOKENS`: the least with which `PREEMPTIONS` a request are not passed.
+
+    At `TIGHT_LOAD` on Azure's workload, in the mean of `SEEDS` seeds.
+    """
+    setting = Setting(trace=scope.trace)
+    traffic = of(setting, TIGHT_LOAD, scope.seeds, scope.shorter)
+
+    def preempted(steps: int) -> float:
+        at = point(setting, POLICIES["prefill_first"], traffic, kv_tokens=steps * STEP_TOKENS)
+        found = sample([at], min(SEEDS, scope.seeds), workers, cache, done)
+        return float(np.nanmean(column(found, at, "preemptions_per_request")))
+
+    device = latency.build(MODELS[setting.model].memory_of).kv_tokens or 0
+    low, high = 0, device // STEP_TOKENS
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if preempted(middle) <= PREEMPTIONS else (middle, high)
+    return high * STEP_TOKENS

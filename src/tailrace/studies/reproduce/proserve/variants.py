@@ -1,0 +1,70 @@
+"""What is changed of SlideBatching and of its engine, one thing at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+__all__ = ["ABLATIONS", "ALL_OFF", "ALL_ON", "DEFAULTS", "LEAST_S", "MEMORY", "STARVATION", "VARIED", "slide"]
+
+SLIDE: Final = "slide:preset=tailrace"
+
+
+def slide(**changed: Any) -> str:
+    """Our preset with other options."""
+    return ",".join([SLIDE, *(f"{name}={value}" for name, value in changed.items())])
+
+
+ABLATIONS: Final[Mapping[str, str]] = {
+    "whole": SLIDE,
+    "only deadline": slide(order="deadline"),
+    "only density": slide(order="density"),
+    "no latency budget": slide(latency_budget="false"),
+    "hopeless ranked": slide(hopeless="ranked"),
+    "deadlines of the token gain": slide(decode_deadline="tdg"),
+    "t_min of the feasible": slide(t_min="feasible"),
+    "paper": "slide:preset=paper",
+    "xllm": "slide:preset=xllm",
+}
+"""Name → policy. Without a latency budget a step has the profiled token budget."""
+
+VARIED: Final[Mapping[str, Mapping[str, str]]] = {
+    "coeff": {f"{c:g}": slide(coeff=c) for c in (0.01, 0.1, 0.5, 0.8, 1.0, 2.0, 10.0)},
+    "η, of the TPOT SLO": {f"{e:g}": slide(eta=e) for e in (0.2, 0.4, 0.65, 0.9, 1.0, 2.0)},
+    "w_p:w_d in the order": {f"{w:g}": slide(prefill_weight=w) for w in (0.1, 1.0, 5.5, 100.0)},
+    "whom the waiting displace": {w: slide(displace=w) for w in ("anybody", "prefills", "nobody")},
+    "at a misfit": {w: slide(misfit=w) for w in ("stop", "skip")},
+    "urgent decodes first": {w: slide(urgent_decodes_first=w) for w in ("no", "yes")},
+    "least last chunk, tokens": {f"{t}": slide(min_last_chunk=t) for t in (0, 50)},
+}
+"""What is varied → its values → policy. 5.5 is mean input : mean output of Azure's conversations."""
+DEFAULTS: Final[Mapping[str, str]] = {
+    "coeff": "1",
+    "η, of the TPOT SLO": "0.9",
+    "w_p:w_d in the order": "1",
+    "whom the waiting displace": "anybody",
+    "at a misfit": "stop",
+    "urgent decodes first": "no",
+    "least last chunk, tokens": "0",
+}
+
+LEAST_S: Final = 10.0
+"""τ of the study."""
+STARVATION: Final[Mapping[str, str]] = {
+    "off": SLIDE,
+    "a tenth of the steps": slide(starve_s=LEAST_S, starve_share=0.1),
+    "a quarter of the steps": slide(starve_s=LEAST_S, starve_share=0.25),
+    "to the head": slide(starve_s=LEAST_S, starve_share=1.0),
+}
+"""In which share of the steps whoever was not served for τ goes first."""
+
+HOST_TOKENS: Final = 2_000_000
+SWAP: Final[Mapping[str, Any]] = {"evict": "swap", "host_kv_tokens": HOST_TOKENS}
+ALL_OFF: Final = "recompute"
+ALL_ON: Final = "all parts"
+MEMORY: Final[Mapping[str, Mapping[str, Any]]] = {
+    ALL_OFF: {},
+    "blocking swap": {**SWAP, "swap_out": "at_once"},
+    "swap when needed": {**SWAP, "swap_out": "when_needed"},
+}
+"""Parts of block management → what of the engine they set. `ALL_OFF` has none of them, `ALL_ON` all there are."""
