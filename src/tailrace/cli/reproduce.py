@@ -12,6 +12,10 @@ from .options import Jobs, Json, NoCache
 
 __all__ = ["app"]
 
+Ten = Annotated[int | None, typer.Option(help="Runs of each setting", min=2, show_default="10; 3 with --quick")]
+Quick = Annotated[bool, typer.Option("--quick", help="Fewer seeds, points and policies; what they cannot test says so")]
+Page = Annotated[str, typer.Option(help="Also write the study as a Markdown page, its figures beside it")]
+
 app = typer.Typer(help="Run a paper's experiments: its numbers beside ours, and whether its claims hold")
 
 
@@ -36,7 +40,7 @@ def qba(
     quick: Annotated[
         bool, typer.Option("--quick", help="Fewer seeds and points; what they cannot test says so")
     ] = False,
-    page: Annotated[str, typer.Option(help="Also write the study as a Markdown page, its figures beside it")] = "",
+    page: Page = "",
     jitter: Annotated[
         float, typer.Option(help="Coefficient of variation of step times, off in the paper", min=0, max=10)
     ] = 0.0,
@@ -58,9 +62,7 @@ def qba(
 
 @app.command()
 def uniboost(
-    seeds: Annotated[
-        int | None, typer.Option(help="Runs of each setting", min=2, show_default="10; 3 with --quick")
-    ] = None,
+    seeds: Ten = None,
     only: Annotated[
         str,
         typer.Option(
@@ -68,10 +70,8 @@ def uniboost(
             "staircase, memory, sensitivity, tails, noise, capabilities; default: all"
         ),
     ] = "",
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Fewer seeds, points and policies; what they cannot test says so")
-    ] = False,
-    page: Annotated[str, typer.Option(help="Also write the study as a Markdown page, its figures beside it")] = "",
+    quick: Quick = False,
+    page: Page = "",
     jobs: Jobs = 0,
     no_cache: NoCache = False,
     as_json: Json = False,
@@ -85,9 +85,7 @@ def uniboost(
 
 @app.command()
 def proserve(
-    seeds: Annotated[
-        int | None, typer.Option(help="Runs of each setting", min=2, show_default="10; 3 with --quick")
-    ] = None,
+    seeds: Ten = None,
     only: Annotated[
         str,
         typer.Option(
@@ -99,10 +97,8 @@ def proserve(
         str,
         typer.Option(help="Azure's 2023 conversation trace: its own arrivals, expanded to each rate"),
     ] = "",
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Fewer seeds, points and policies; what they cannot test says so")
-    ] = False,
-    page: Annotated[str, typer.Option(help="Also write the study as a Markdown page, its figures beside it")] = "",
+    quick: Quick = False,
+    page: Page = "",
     jobs: Jobs = 0,
     no_cache: NoCache = False,
     as_json: Json = False,
@@ -110,5 +106,5 @@ def proserve(
     """ProServe, arXiv 2512.12928: SlideBatching's attainment and token gain on one engine, ablations, the claims."""
     from . import reproduce_proserve as verb
 
-    options = verb.Options(seeds or (3 if quick else 10), only, azure, quick, page, jobs, not no_cache)
+    options = verb.Options(seeds or (3 if quick else 10), only, quick, page, jobs, not no_cache, azure)
     verb.run(options, as_json, shlex.join(["tailrace", *sys.argv[1:]]))

@@ -2,27 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ..studies.reproduce.experiments import choose
 from ..studies.reproduce.proserve import plan, study
 from .progress import advancing
-from .reproduced import announce, deliver, show
+from .reproduced import Options, announce, deliver, show
 
 __all__ = ["Options", "run"]
-
-
-@dataclass(frozen=True)
-class Options:
-    """As on the command line."""
-
-    seeds: int
-    only: str
-    azure: str
-    quick: bool
-    page: str
-    jobs: int
-    cache: bool
 
 
 def run(options: Options, as_json: bool, command: str) -> None:

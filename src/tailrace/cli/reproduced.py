@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from rich.table import Table
@@ -11,7 +12,20 @@ from ..report import reproduction
 from ..report.values import number
 from .console import console, print_json
 
-__all__ = ["announce", "deliver", "judged", "printed", "show"]
+__all__ = ["Options", "announce", "deliver", "judged", "printed", "show"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a study is asked for on the command line."""
+
+    seeds: int
+    only: str
+    quick: bool
+    page: str
+    jobs: int
+    cache: bool
+    azure: str = ""
 
 
 def announce(page: str) -> None:

@@ -27,9 +27,9 @@ LOAD: Final = (
 )
 TTFT: Final = (
     "The TTFT SLO is 1 s or, where long prompts could not be served in that, twice what the P99 prompt takes alone in "
-    "steps of the TPOT SLO, rounded up to half a second. The profiled token budget is the largest step that meets the "
-    "TPOT SLO with as many decodes in it as there are at load 1.0: profiled on a prefill alone it would be too "
-    "large, and Sarathi, SJF and EDF worse than they are."
+    "steps of the TPOT SLO, rounded up to half a second. The profiled token budget is the largest step that takes "
+    "nine tenths of the TPOT SLO with as many decodes in it as there are at load 1.0: profiled on a prefill alone, or "
+    "for all of the SLO, it would be too large, and Sarathi and SJF worse than they are."
 )
 FIXED: Final = (
     "SJF is by remaining work, told all output lengths; FCFS is Sarathi's. EDF serves whoever is most urgent as if all "

@@ -103,7 +103,7 @@ def _fixed(study: Study) -> Figure | None:
         Panel(MIXES[mix], "load", "SLO attainment (%)", _lines(study, "fig45", "attainment", "load", mix=mix))
         for mix in dict.fromkeys(at["mix"] for at in study.places("fig45"))
     ]
-    rest = f"512 tokens a step, 256 sequences, Qwen2-7B; {_seeds(study)}"
+    rest = f"the profiled token budget, 256 sequences, Qwen2-7B; {_seeds(study)}"
     return _drawn("fixed", "EDF, SJF and FCFS at fixed batch capacity", panels, rest)
 
 

@@ -24,8 +24,8 @@ QUICK: Final = ("tailrace", "paper", "xllm", "prefill_first", "sarathi", "sarath
 LOOSE_TTFT_S: Final = 4.0
 """Of the token budget's figure: with a tight one there is no rise to be seen."""
 BUDGETS: Final = (128, 192, 256, 384, 512, 768, 1024, 2048, 4096)
-FIXED: Final = {"token_budget": 512, "max_seqs": 256}
-"""Of the figures at fixed batch capacity: Sarathi's default tokens, vLLM's sequences."""
+FIXED: Final = {"max_seqs": 256}
+"""Of the figures at fixed batch capacity: vLLM's sequences; the tokens are profiled."""
 RULES: Final = ("edf", "srpt", "sarathi")
 """EDF, SJF (by remaining work) and FCFS of the paper's motivation."""
 WEIGHTS: Final = (1.0, 1.5, 2.0, 4.0, 8.0)
@@ -200,7 +200,7 @@ def _sensitivity(scope: Scope) -> list[Cell]:
         )
         for load in wanted
         for what, values in VARIED.items()
-        if not scope.quick or what in ("coeff", "η, of the TPOT SLO")
+        if not scope.quick or what in ("coeff, the paper's form", "η, of the TPOT SLO")
         for shown, policy in values.items()
     ]  # fmt: skip
 

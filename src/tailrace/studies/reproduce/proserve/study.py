@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from .... import __version__
+from .. import planned as planning
 from ..cells import Cell
-from ..points import Point, Samples, sample
-from . import overhead, shape_claims  # noqa: F401  registers its claims
+from ..planned import Study
+from ..points import Samples, sample
+from . import engine_claims, overhead, shape_claims  # noqa: F401  register their claims
 from .claims import CLAIMS, TOLERANCE, View
 from .plan import EXPERIMENTS, LOOSE_TTFT_S, Scope, cells, mixes, models
 from .published import SOURCE, TITLE
@@ -23,34 +25,16 @@ __all__ = ["Planned", "Study", "assemble", "prepare", "run"]
 
 
 @dataclass(frozen=True)
-class Study:
-    """What is run of the paper, and how."""
-
-    scope: Scope
-    workers: int = 0
-    cache: bool = True
-
-
-@dataclass(frozen=True)
-class Planned:
+class Planned(planning.Planned):
     """A study whose memory is known."""
 
-    study: Study
+    study: Study[Scope]
     tight_kv_tokens: int
     """0 where the study of memory is not run."""
     cells: list[Cell]
 
-    @property
-    def points(self) -> list[Point]:
-        return list(dict.fromkeys(cell.point for cell in self.cells))
 
-    @property
-    def runs(self) -> int:
-        """Runs that `run` makes or finds kept."""
-        return len(self.points) * self.study.scope.seeds
-
-
-def prepare(study: Study) -> Planned:
+def prepare(study: Study[Scope]) -> Planned:
     """Find how much memory is tight, where that is asked for, and plan the rest."""
     scope = study.scope
     wanted = "memory" in scope.only and not scope.quick

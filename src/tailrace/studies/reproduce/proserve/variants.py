@@ -24,12 +24,16 @@ ABLATIONS: Final[Mapping[str, str]] = {
     "deadlines of the token gain": slide(decode_deadline="tdg"),
     "t_min of the feasible": slide(t_min="feasible"),
     "paper": "slide:preset=paper",
+    "paper, only deadline": "slide:preset=paper,order=deadline",
+    "paper, only density": "slide:preset=paper,order=density",
     "xllm": "slide:preset=xllm",
 }
 """Name → policy. Without a latency budget a step has the profiled token budget."""
 
+COEFFICIENTS: Final = (0.01, 0.1, 0.5, 0.8, 1.0, 2.0, 10.0)
 VARIED: Final[Mapping[str, Mapping[str, str]]] = {
-    "coeff": {f"{c:g}": slide(coeff=c) for c in (0.01, 0.1, 0.5, 0.8, 1.0, 2.0, 10.0)},
+    "coeff": {f"{c:g}": slide(coeff=c) for c in COEFFICIENTS},
+    "coeff, the paper's form": {f"{c:g}": f"slide:preset=paper,coeff={c:g}" for c in COEFFICIENTS},
     "η, of the TPOT SLO": {f"{e:g}": slide(eta=e) for e in (0.2, 0.4, 0.65, 0.9, 1.0, 2.0)},
     "w_p:w_d in the order": {f"{w:g}": slide(prefill_weight=w) for w in (0.1, 1.0, 5.5, 100.0)},
     "whom the waiting displace": {w: slide(displace=w) for w in ("anybody", "prefills", "nobody")},
@@ -40,6 +44,7 @@ VARIED: Final[Mapping[str, Mapping[str, str]]] = {
 """What is varied → its values → policy. 5.5 is mean input : mean output of Azure's conversations."""
 DEFAULTS: Final[Mapping[str, str]] = {
     "coeff": "1",
+    "coeff, the paper's form": "1",
     "η, of the TPOT SLO": "0.9",
     "w_p:w_d in the order": "1",
     "whom the waiting displace": "anybody",

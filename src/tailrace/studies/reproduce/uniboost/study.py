@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from .... import __version__
+from .. import planned as planning
 from ..cells import Cell
-from ..points import Point, Samples, sample
+from ..planned import Study
+from ..points import Samples, sample
 from . import design_claims, toys  # noqa: F401  registers its claims
 from .capability import capabilities
 from .claims import CLAIMS, View
@@ -22,38 +24,20 @@ __all__ = ["Planned", "Study", "assemble", "prepare", "references", "run"]
 
 
 @dataclass(frozen=True)
-class Study:
-    """What is run of the paper, and how."""
-
-    scope: Scope
-    workers: int = 0
-    cache: bool = True
-
-
-@dataclass(frozen=True)
-class Planned:
+class Planned(planning.Planned):
     """A study whose loads are known."""
 
-    study: Study
+    study: Study[Scope]
     capacities: Capacities
     cells: list[Cell]
 
-    @property
-    def points(self) -> list[Point]:
-        return list(dict.fromkeys(cell.point for cell in self.cells))
 
-    @property
-    def runs(self) -> int:
-        """Runs that `run` makes or finds kept."""
-        return len(self.points) * self.study.scope.seeds
-
-
-def references(study: Study) -> int:
+def references(study: Study[Scope]) -> int:
     """Runs that `prepare` makes or finds kept."""
     return len(settings(study.scope)) * study.scope.reference_seeds
 
 
-def prepare(study: Study, done: Callable[[int], None] = lambda runs: None) -> Planned:
+def prepare(study: Study[Scope], done: Callable[[int], None] = lambda runs: None) -> Planned:
     """Run the reference runs, from which the loads follow, and plan the rest."""
     scope = study.scope
     capacities = Capacities(settings(scope), scope.reference_seeds, study.workers, study.cache, done)
