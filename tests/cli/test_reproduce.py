@@ -76,3 +76,27 @@ def test_uniboosts_study_prints_claims_and_writes_a_page(tailrace: Any, tmp_path
 )
 def test_mistakes_in_uniboosts_study_cost_one_line(refused: Any, arguments: list[str], says: str) -> None:
     refused(["reproduce", "uniboost", "--quick", *arguments], says)
+
+
+def test_proserves_study_prints_claims_and_writes_a_page(tailrace: Any, tmp_path: Path) -> None:
+    page = tmp_path / "proserve.md"
+    call = ("reproduce", "proserve", "--only", "vtc", "--quick", "--jobs", "1")
+    shown = tailrace(*call, "--page", str(page))
+    assert shown.code == 0
+    assert "not run: fig12, left out by --only" in " ".join(shown.out.split())
+    assert "## Setup" in page.read_text()
+    document = json.loads(tailrace(*call, "--json").out)
+    assert (document["study"], document["settings"]["only"]) == ("proserve", ["vtc"])
+    assert {row["metric"] for row in document["rows"]} == {"capacity_rps", "ttft_slo_s", "token_budget"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--only", "fg12"], "unknown experiment 'fg12' (did you mean 'fig12'?)"),
+        (["--azure", "nowhere.csv"], "nowhere.csv"),
+        (["--page", "proserve"], "end the page's name with .md"),
+    ],
+)
+def test_mistakes_in_proserves_study_cost_one_line(refused: Any, arguments: list[str], says: str) -> None:
+    refused(["reproduce", "proserve", "--quick", *arguments], says)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .. import workloads
 from ..studies.reproduce.experiments import choose
 from ..studies.reproduce.proserve import plan, study
 from .progress import advancing
@@ -15,6 +16,8 @@ def run(options: Options, as_json: bool, command: str) -> None:
     announce(options.page)
     only = choose(options.only, plan.EXPERIMENTS)
     scope = plan.Scope(only, options.seeds, options.quick, options.azure)
+    if options.azure:
+        workloads.load(options.azure)  # a mistake in it costs a line, not what is run before it is read
     planned = study.prepare(study.Study(scope, options.jobs, options.cache))
     with advancing(planned.runs, quiet=as_json) as done:
         document = {"command": command, **study.run(planned, done)}

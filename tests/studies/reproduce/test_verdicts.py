@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from tailrace.studies.reproduce.verdicts import Ratio, all_hold, below, between, ratio
+from tailrace.studies.reproduce.verdicts import Ratio, all_hold, below, between, difference, ratio
 
 RNG = np.random.Generator(np.random.PCG64(5))
 BASE = RNG.exponential(2.0, 40)
@@ -56,3 +56,12 @@ def test_one_false_part_decides() -> None:
     assert all_hold([True, True]) is True
     assert all_hold([True, None]) is None
     assert all_hold([None, False, True]) is False
+
+
+def test_a_difference_is_paired_by_seed() -> None:
+    ours, theirs = np.array([0.5, 0.9, np.nan]), np.array([0.4, 0.8, 0.1])
+    found = difference(ours, theirs)
+    assert tuple(found) == pytest.approx((0.1, 0.1, 0.1))
+    assert between(found, low=0.05) is True
+    assert between(difference(ours[:1], theirs[:1]), low=0.0) is None  # of one seed nothing is known
+    assert between(difference(ours[2:], theirs[2:]), low=0.0) is None

@@ -10,7 +10,7 @@ import pytest
 
 from tailrace.studies.reproduce.cells import Cell
 from tailrace.studies.reproduce.points import Samples
-from tailrace.studies.reproduce.proserve import overhead, study
+from tailrace.studies.reproduce.proserve import estimator, overhead, study
 from tailrace.studies.reproduce.proserve.claims import View
 from tailrace.studies.reproduce.proserve.plan import EXPERIMENTS, Scope, cells
 from tailrace.studies.reproduce.proserve.settings import Setting, of, point
@@ -142,13 +142,14 @@ def made_up(world: World, scope: Scope = SCOPE) -> tuple[list[Cell], Samples]:
 def view_of(world: World) -> View:
     """What claims are decided on."""
     view = View(*made_up(world))
-    view.overhead_us, view.estimator = {"tailrace": 50.0}, {"qwen2-7b": 4.0}
+    view.overhead_us, view.estimator = {"tailrace": 50.0}, {("qwen2-7b", 0.05): 4.0, ("qwen2-7b", 0.15): 12.0}
     return view
 
 
 def document(world: World, scope: Scope, patch: pytest.MonkeyPatch) -> dict[str, Any]:
     """The study's document, without a run."""
     patch.setattr(overhead, "step_us", lambda policy: 42.0)
+    patch.setattr(estimator, "errors", lambda scope: iter([("qwen2-7b", 0.05, 4.0)]))
     found, samples = made_up(world, scope)
     planned = study.Planned(study.Study(scope), KV, found)
     return {"command": "tailrace reproduce proserve", **study.assemble(planned, samples)}

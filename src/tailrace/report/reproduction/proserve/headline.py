@@ -75,9 +75,9 @@ def _beside(study: Study) -> str:
         rows.append(["one decision over 1,000 requests", MISSING, f"at most {us.measured:g} µs"])
     for at in study.places("estimator"):
         value = study.value("estimator", "", "mape_percent", at)
-        rows.append(
-            [f"latency estimator's MAPE, {at['model']}", f"{value.paper:g} %" if value else MISSING, percent(value)]
-        )
+        theirs = MISSING if value is None or value.paper is None else f"{value.paper:g} %"
+        name = f"latency estimator's MAPE, {at['model']}, steps with {100 * at['jitter']:g} % of jitter"
+        rows.append([name, theirs, percent(value)])
     note = "Ours: over all workloads, models and loads up to 1.0, each against the best baseline at that place."
     return f"{table(['', 'the paper', 'ours'], rows)}\n\n{note}" if rows else ""
 

@@ -30,8 +30,8 @@ class View(cells.View):
 
     overhead_us: Mapping[str, float]
     """Policy → microseconds of a step over 1,000 requests."""
-    estimator: Mapping[str, float]
-    """Model → MAPE on held-out steps, per cent."""
+    estimator: Mapping[tuple[str, float], float]
+    """Model and jitter of its steps → MAPE on held-out steps, per cent."""
 
     def main(self, policy: str, metric: str, where: Where) -> F8:
         """(seeds,) values of the main figure."""

@@ -1,7 +1,7 @@
 """What a decision costs: a step of the simulator with 1,000 requests before the policy.
 
 The time is the whole step's, of which the decision is the largest part, so it is an upper bound.
-It is measured, so it differs from run to run; what is told is the least of a few round numbers that
+It is processor time, measured, so it differs from run to run; what is told is the least of a few round numbers that
 it stays under, which does not.
 """
 
@@ -39,10 +39,10 @@ def step_us(policy: str, requests: int = REQUESTS) -> float:
     for stretch in range(STRETCHES + 1):
         instance = Instance(w, chosen.cls, chosen.params, config, cost)
         instance.advance(steps=20)
-        start = time.perf_counter()
+        start = time.process_time()
         instance.advance(steps=STEPS)
         if stretch:  # the first one compiles
-            samples.append((time.perf_counter() - start) / STEPS)
+            samples.append((time.process_time() - start) / STEPS)
     return 1e6 * statistics.median(samples)
 
 

@@ -35,8 +35,8 @@ def rows(found: Sequence[Cell], samples: Samples, view: View, scope: Scope) -> I
     yield from _gains(view)
     for policy, us in view.overhead_us.items():
         yield ROWS.one("overhead", policy, "at_most_us", {}, us)
-    for model, error in view.estimator.items():
-        yield ROWS.one("estimator", "", "mape_percent", {"model": model}, error)
+    for (model, cv), error in view.estimator.items():
+        yield ROWS.one("estimator", "", "mape_percent", {"model": model, "jitter": cv}, error)
 
 
 def _gains(view: View) -> Iterator[dict[str, Any]]:

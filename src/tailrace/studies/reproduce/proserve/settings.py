@@ -24,6 +24,8 @@ class Model(NamedTuple):
     latency: str
     memory_of: str
     """The latency preset whose device's KV capacity it has."""
+    roofline: str
+    """What times the steps that its estimator is fitted to."""
     about: str
 
 
@@ -39,11 +41,13 @@ MODELS: Final[Mapping[str, Model]] = {
     "qwen2-7b": Model(
         spec.write("profiled", PROTOTYPE),
         "qwen2-7b-a100-derived",
+        "roofline:model=qwen2-7b,device=a100-80gb",
         "step times profiled on a prototype: 9 ms, 0.09 ms a prefill token, 0.04 ms a decode, and attention",
     ),
     "qwen3-32b": Model(
         "qwen3-32b-tp2-a100-derived",
         "qwen3-32b-tp2-a100-derived",
+        "roofline:model=qwen3-32b,device=a100-80gb,tp=2",
         "on two A100, step times derived from published figures, not measured",
     ),
 }

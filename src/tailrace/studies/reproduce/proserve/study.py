@@ -12,7 +12,7 @@ from .. import planned as planning
 from ..cells import Cell
 from ..planned import Study
 from ..points import Samples, sample
-from . import engine_claims, overhead, shape_claims  # noqa: F401  register their claims
+from . import engine_claims, estimator, overhead, shape_claims  # noqa: F401  register their claims
 from .claims import CLAIMS, TOLERANCE, View
 from .plan import EXPERIMENTS, LOOSE_TTFT_S, Scope, cells, mixes, models
 from .published import SOURCE, TITLE
@@ -54,7 +54,8 @@ def assemble(planned: Planned, samples: Samples) -> dict[str, Any]:
     view = View(found, samples)
     timed = ("tailrace",) if "overhead" in scope.only else ()
     view.overhead_us = {name: overhead.bound(overhead.step_us(name)) for name in timed}
-    view.estimator = {}
+    wanted = estimator.errors(scope) if "estimator" in scope.only and not scope.quick else ()
+    view.estimator = {(model, jitter): error for model, jitter, error in wanted}
     return {
         "study": "proserve",
         "version": __version__,
@@ -101,7 +102,6 @@ def _settings(planned: Planned) -> dict[str, Any]:
 def _not_run(scope: Scope) -> dict[str, str]:
     out = {name: "left out by --only" for name in EXPERIMENTS if name not in scope.only}
     if scope.quick:
-        if "memory" in scope.only:
-            out["memory"] = "--quick has no time for it"
+        out |= {name: "--quick has no time for it" for name in ("memory", "estimator") if name in scope.only}
         out["rest"] = "--quick runs one model, one workload, fewer loads, policies and seeds, and shorter runs"
     return out
