@@ -19,9 +19,7 @@ def test_every_claim_holds_where_every_shape_is_there() -> None:
     judged = CLAIMS.judge(view_of(as_in_the_notes), EXPERIMENTS)
     assert None not in (shape_claims.__doc__, engine_claims.__doc__)  # they register their own
     assert len(judged) == len(CLAIMS) > 40
-    open_ = [c["claim"] for c in judged if c["holds"] is None]
-    assert open_ == ["Tight memory, load 0.85: all parts of block management together at least 3 points above none"]
-    assert [(c["claim"], c["why"]) for c in judged if c["holds"] is False] == []
+    assert [(c["claim"], c["why"]) for c in judged if c["holds"] is not True] == []
 
 
 ALIKE = (

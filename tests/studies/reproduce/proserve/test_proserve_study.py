@@ -113,11 +113,11 @@ def test_tight_memory_is_found_by_bisection(monkeypatch: pytest.MonkeyPatch) -> 
     def sample(asked: list[points.Point], seeds: int, *_: object) -> points.Samples:
         seen.append(runs.parse_engine(asked[0].engine).kv_tokens)
         rows = np.zeros((seeds, len(points._REDUCED["slos"][0])))
-        rows[:, points._REDUCED["slos"][0].index("preemptions_per_request")] = 60_000 / seen[-1] - 0.5
+        rows[:, points._REDUCED["slos"][0].index("preemptions_per_request")] = 20_000 / seen[-1]
         return {asked[0]: rows}
 
     monkeypatch.setattr(tight, "sample", sample)
-    assert tight.tight_kv_tokens(FULL) == math.ceil(60_000 / tight.STEP_TOKENS) * tight.STEP_TOKENS
+    assert tight.tight_kv_tokens(FULL) == math.ceil(100_000 / tight.STEP_TOKENS) * tight.STEP_TOKENS
     assert len(seen) < 14
 
 

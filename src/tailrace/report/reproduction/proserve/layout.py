@@ -48,8 +48,9 @@ STARVATION: Final = (
     "can still be in time."
 )
 MEMORY: Final = (
-    "KV of {kv} tokens: with it vLLM-FCFS preempts half a time a request at load 0.85 (by bisection). Copies go at 25 "
-    "GB/s each way."
+    "Reasoning mix, Qwen2-7B. Tight is a KV of {kv} tokens: with it vLLM-FCFS preempts {preemptions:g} times a request "
+    "at load 0.85 (by bisection); half a time a request, as one would take, it never does, as it admits whole prompts "
+    "only where they fit. Copies go at 25 GB/s each way."
 )
 NOISE: Final = "A step's time is the model's times a lognormal factor of mean 1; policies are told the model's."
 VTC: Final = (
@@ -60,7 +61,8 @@ VTC: Final = (
 def page(study: Study, figures: Sequence[Figure], folder: str) -> str:
     """The page as Markdown, with links to ``figures`` in ``folder`` beside it."""
     images = {f.name: image(f.title, f"{folder}/{f.name}.svg", f.caption) for f in figures}
-    kv = number(float(study.document["settings"]["tight_kv_tokens"]))
+    settings = study.document["settings"]
+    kv, preempted = number(float(settings["tight_kv_tokens"])), settings["tight_preemptions"]
     sections = [
         head(study),
         headline(study),
@@ -73,7 +75,11 @@ def page(study: Study, figures: Sequence[Figure], folder: str) -> str:
         section("Sensitivity", images.get("sensitivity", ""), tables.sensitivity(study)),
         section("Priority weights", images.get("weights", ""), WEIGHTS),
         section("Starvation", tables.starvation(study), STARVATION),
-        section("Block management", tables.memory(study), MEMORY.format(kv=kv)),
+        section(
+            "Block management",
+            tables.memory(study),
+            MEMORY.format(kv=kv, preemptions=preempted),
+        ),
         section("Tighter and looser SLOs", images.get("slo", ""), ""),
         section("Noise", images.get("noise", ""), NOISE),
         section("Shares of weighted VTC", _shares(study)),

@@ -155,5 +155,6 @@ def _by_place(study: Study, experiment: str, columns: Mapping[str, str]) -> str:
     parts = []
     for at in study.places(experiment):
         rows = table_rows(study, experiment, at, columns)
-        parts.append(f"Load {at['load']:g}:\n\n{table(['', *columns.values()], rows)}")
+        where = f", {at['kv_share']:g} times the tight KV" if "kv_share" in at else ""
+        parts.append(f"Load {at['load']:g}{where}:\n\n{table(['', *columns.values()], rows)}")
     return "\n\n".join(parts)

@@ -10,7 +10,19 @@ from ..cells import Cell
 from .settings import MIXES, MODELS, PAPERS, POLICIES, SLIDES, Setting, budget, of, point
 from .variants import ABLATIONS, DEFAULTS, MEMORY, STARVATION, VARIED
 
-__all__ = ["EXPERIMENTS", "LOADS", "MAIN", "SERVED_LOAD", "TIGHT_LOAD", "Scope", "cells", "loads", "mixes", "models"]
+__all__ = [
+    "EXPERIMENTS",
+    "LOADS",
+    "MAIN",
+    "SERVED_LOAD",
+    "TIGHT_LOAD",
+    "TIGHT_MIX",
+    "Scope",
+    "cells",
+    "loads",
+    "mixes",
+    "models",
+]
 __all__ += ["named"]
 
 EXPERIMENTS: Final = (
@@ -35,6 +47,10 @@ SERVED_LOAD: Final = 3.0
 """At which both classes want more than their share of weights up to 4 gives them."""
 SERVED_WEIGHTS: Final = (1.0, 2.0, 4.0)
 TIGHT_LOAD: Final = 0.85
+TIGHT_MIX: Final = "reasoning"
+"""Its outputs are long, so KV grows long after a request was admitted."""
+KV_SHARES: Final = (0.75, 1.0, 1.5)
+"""Of tight memory."""
 
 BY_CLASS: Final = (
     *("attainment", "tdg_ratio", "high_attainment", "low_attainment", "high_tdg_ratio", "low_tdg_ratio"),
@@ -257,12 +273,13 @@ def _scales(scope: Scope) -> list[Cell]:
 def memory(scope: Scope, kv_tokens: int) -> list[Cell]:
     """Block management where memory is tight."""
     out = []
-    for load in (TIGHT_LOAD, 1.0):
-        where, at = (scope, _azure(scope), load), {"load": load}
+    for load, share in (*((TIGHT_LOAD, share) for share in KV_SHARES), (1.0, 1.0)):
+        where, at = (scope, Setting(mix=TIGHT_MIX), load), {"load": load, "kv_share": share}
+        kv = int(share * kv_tokens)
         for name, more in MEMORY.items():
-            out.append(_cell("memory", name, at, where, SLIDES["tailrace"], KEPT, kv_tokens=kv_tokens, **more))
+            out.append(_cell("memory", name, at, where, SLIDES["tailrace"], KEPT, kv_tokens=kv, **more))
         for name in ("prefill_first", "sarathi", "srpt"):
-            out.append(_cell("memory", name, at, where, POLICIES[name], KEPT, kv_tokens=kv_tokens))
+            out.append(_cell("memory", name, at, where, POLICIES[name], KEPT, kv_tokens=kv))
     return out
 
 

@@ -215,7 +215,11 @@ def engine(setting: Setting, policy: str, **more: Any) -> str:
 
 def _memory(model: str) -> dict[str, Any]:
     device = latency.build(MODELS[model].memory_of)
-    return {"kv_tokens": device.kv_tokens, "kv_bytes_per_token": device.kv_bytes_per_token}
+    return {
+        "kv_tokens": device.kv_tokens,
+        "kv_bytes_per_token": device.kv_bytes_per_token,
+        "layers": device.layers,
+    }
 
 
 def of(setting: Setting, load: float, seeds: int, shorter: float = 1.0) -> Promised:

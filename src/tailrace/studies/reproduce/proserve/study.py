@@ -18,7 +18,7 @@ from .plan import EXPERIMENTS, LOOSE_TTFT_S, Scope, cells, mixes, models
 from .published import SOURCE, TITLE
 from .rows import rows
 from .settings import MIXES, MODELS, POLICIES, SKIPPED, TPOT_S, TTFT_S, WEIGHT, Setting, engine
-from .tight import tight_kv_tokens
+from .tight import PREEMPTIONS, tight_kv_tokens
 from .variants import ABLATIONS, LEAST_S, MEMORY, STARVATION
 
 __all__ = ["Planned", "Study", "assemble", "prepare", "run"]
@@ -89,6 +89,7 @@ def _settings(planned: Planned) -> dict[str, Any]:
         "variants": {"ablation": dict(ABLATIONS), "starvation": dict(STARVATION)},
         "memory": {name: dict(more) for name, more in MEMORY.items()},
         "tight_kv_tokens": planned.tight_kv_tokens,
+        "tight_preemptions": PREEMPTIONS,
         "ttft_slo_s": TTFT_S,
         "tpot_slo_s": TPOT_S,
         "loose_ttft_slo_s": LOOSE_TTFT_S,

@@ -71,5 +71,11 @@ MEMORY: Final[Mapping[str, Mapping[str, Any]]] = {
     ALL_OFF: {},
     "blocking swap": {**SWAP, "swap_out": "at_once"},
     "swap when needed": {**SWAP, "swap_out": "when_needed"},
+    "copies ahead": {**SWAP, "swap_out": "ahead"},
+    "copies ahead, layer by layer": {**SWAP, "swap_out": "ahead", "reload": "layerwise"},
+    ALL_ON: {**SWAP, "swap_out": "ahead", "reload": "layerwise", "copy_budget": "adaptive"},
+    "all but copies ahead": {**SWAP, "swap_out": "at_once", "reload": "layerwise", "copy_budget": "adaptive"},
+    "all but layer by layer": {**SWAP, "swap_out": "ahead", "copy_budget": "adaptive"},
 }
-"""Parts of block management → what of the engine they set. `ALL_OFF` has none of them, `ALL_ON` all there are."""
+"""Parts of block management → what of the engine they set. `ALL_OFF` has none of them, `ALL_ON` all there are; all
+but the copy budget is "copies ahead, layer by layer"."""
