@@ -113,7 +113,7 @@ def test_tight_memory_is_found_by_bisection(monkeypatch: pytest.MonkeyPatch) -> 
     def sample(asked: list[points.Point], seeds: int, *_: object) -> points.Samples:
         seen.append(runs.parse_engine(asked[0].engine).kv_tokens)
         rows = np.zeros((seeds, len(points._REDUCED["slos"][0])))
-        rows[:, points._REDUCED["slos"][0].index("preemptions_per_request")] = 20_000 / seen[-1]
+        rows[:, points._REDUCED["slos"][0].index("preemptions_per_request")] = 10_000 / seen[-1]
         return {asked[0]: rows}
 
     monkeypatch.setattr(tight, "sample", sample)

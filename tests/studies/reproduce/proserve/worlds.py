@@ -52,7 +52,7 @@ def as_in_the_notes(cell: Cell, metric: str) -> float:
     if cell.experiment in SHAPES:
         return SHAPES[cell.experiment](cell, metric)
     if metric == "wait_longest_s":
-        return {"off": 200.0, "a tenth of the steps": 14.0}.get(cell.policy, 15.0)
+        return {"off": 200.0, "15 % of the steps": 14.0}.get(cell.policy, 15.0)
     if cell.experiment == "fig3" and metric in ("high_attainment", "low_attainment"):
         return _by_class(cell.policy, metric)
     base = ATTAINED.get(cell.policy, 0.9)
@@ -62,7 +62,9 @@ def as_in_the_notes(cell: Cell, metric: str) -> float:
 
 
 def _by_class(policy: str, metric: str) -> float:
-    high, low = {"priority": (0.97, 0.2), "sarathi": (0.12, 0.12)}.get(policy, (0.96, 0.85))
+    high, low = {"priority": (0.97, 0.2), "sarathi_priority": (0.9, 0.2), "sarathi": (0.12, 0.12)}.get(
+        policy, (0.96, 0.85)
+    )
     return high if metric == "high_attainment" else low
 
 

@@ -12,7 +12,7 @@ from ..verdicts import all_hold, between, difference, ratio
 from .claims import TOLERANCE, View, claim, points
 from .plan import SERVED_WEIGHTS
 from .settings import POLICIES
-from .variants import ALL_OFF, ALL_ON, LEAST_S, MEMORY
+from .variants import ALL_OFF, ALL_ON, HEAD, LEAST_S, MEMORY, PROTECTED
 
 __all__ = ["DECISION_US"]
 
@@ -25,10 +25,10 @@ MEASURED_JITTER: Final = 0.05
 # ── Starvation, weights, shares ──────────────────────────────────────────────────────
 
 
-@claim("starvation", "A tenth of the steps to the starving: at most 2 points of attainment, at loads up to 1.0")
+@claim("starvation", f"{PROTECTED} to the starving: at most 2 points of attainment, at loads up to 1.0")
 def _costs(view: View) -> Verdict:
     found = {
-        load: difference(*(view.of("starvation", n, "attainment", load=load) for n in ("a tenth of the steps", "off")))
+        load: difference(*(view.of("starvation", n, "attainment", load=load) for n in (PROTECTED, "off")))
         for load in view.values("starvation", "load")
         if load <= 1.0
     }
@@ -40,12 +40,12 @@ def _costs(view: View) -> Verdict:
 
 @claim(
     "starvation",
-    f"A tenth of the steps to the starving: the longest wait at most twice τ = {LEAST_S:g} s, at loads up to 1.0",
+    f"{PROTECTED} to the starving: the longest wait at most twice τ = {LEAST_S:g} s, at loads up to 1.0",
 )
 def _bounds(view: View) -> Verdict:
     kept, parts = {}, []
     for load in (ld for ld in view.values("starvation", "load") if ld <= 1.0):
-        waits = [view.of("starvation", n, "wait_longest_s", load=load) for n in ("a tenth of the steps", "off")]
+        waits = [view.of("starvation", n, "wait_longest_s", load=load) for n in (PROTECTED, "off")]
         kept[load] = [float(w.mean()) for w in waits]
         parts.append(between(ratio(waits[0], np.full_like(waits[0], LEAST_S)), high=2.0))
     return all_hold(parts), ", ".join(f"load {ld:g}: {a:.1f} s, without {b:.1f} s" for ld, (a, b) in kept.items())
@@ -53,7 +53,7 @@ def _bounds(view: View) -> Verdict:
 
 @claim("starvation", "The starving always at the head: overload takes at least 10 points of attainment (load 1.2)")
 def _head(view: View) -> Verdict:
-    gap = difference(*(view.of("starvation", n, "attainment", load=1.2) for n in ("off", "to the head")))
+    gap = difference(*(view.of("starvation", n, "attainment", load=1.2) for n in ("off", HEAD)))
     return between(gap, low=0.1), f"without it {points(gap)}"
 
 
@@ -80,10 +80,21 @@ def _served(view: View) -> Verdict:
 # ── Memory, noise, overhead, estimator ───────────────────────────────────────────────
 
 
-@claim("memory", "Tight memory, load 0.85: all parts of block management together at least 3 points above none")
-def _parts(view: View) -> Verdict:
-    gap = difference(*(view.of("memory", name, "attainment", load=0.85, kv_share=1.0) for name in (ALL_ON, ALL_OFF)))
-    return between(gap, low=0.03), points(gap)
+def _parts(metric: str, name: str) -> None:
+    @claim("memory", f"Tight memory, load 0.85: all parts of block management 3 points of {name} above none")
+    def _decide(view: View) -> Verdict:
+        gaps = {
+            share: difference(
+                *(view.of("memory", part, metric, load=0.85, kv_share=share) for part in (ALL_ON, ALL_OFF))
+            )
+            for share in view.values("memory", "kv_share")
+        }
+        why = ", ".join(f"{share:g} times that KV {points(gap)}" for share, gap in gaps.items())
+        return between(gaps[1.0], low=0.03), why
+
+
+_parts("attainment", "attainment")
+_parts("tdg_ratio", "TDG_Ratio")
 
 
 @claim("memory", "Tight memory, load 1.0: every request of every part finishes")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-__all__ = ["ABLATIONS", "ALL_OFF", "ALL_ON", "DEFAULTS", "LEAST_S", "MEMORY", "STARVATION", "VARIED", "slide"]
+__all__ = ["ABLATIONS", "ALL_OFF", "ALL_ON", "DEFAULTS", "HEAD", "LEAST_S", "MEMORY", "PROTECTED", "STARVATION"]
+__all__ += ["VARIED", "slide"]
 
 SLIDE: Final = "slide:preset=tailrace"
 
@@ -34,7 +35,7 @@ COEFFICIENTS: Final = (0.01, 0.1, 0.5, 0.8, 1.0, 2.0, 10.0)
 VARIED: Final[Mapping[str, Mapping[str, str]]] = {
     "coeff": {f"{c:g}": slide(coeff=c) for c in COEFFICIENTS},
     "coeff, the paper's form": {f"{c:g}": f"slide:preset=paper,coeff={c:g}" for c in COEFFICIENTS},
-    "η, of the TPOT SLO": {f"{e:g}": slide(eta=e) for e in (0.2, 0.4, 0.65, 0.9, 1.0, 2.0)},
+    "η, of the TPOT SLO": {f"{e:g}": slide(eta=e) for e in (0.2, 0.4, 0.65, 0.8, 0.9, 1.0, 2.0)},
     "w_p:w_d in the order": {f"{w:g}": slide(prefill_weight=w) for w in (0.1, 1.0, 5.5, 100.0)},
     "whom the waiting displace": {w: slide(displace=w) for w in ("anybody", "prefills", "nobody")},
     "at a misfit": {w: slide(misfit=w) for w in ("stop", "skip")},
@@ -45,23 +46,27 @@ VARIED: Final[Mapping[str, Mapping[str, str]]] = {
 DEFAULTS: Final[Mapping[str, str]] = {
     "coeff": "1",
     "coeff, the paper's form": "1",
-    "η, of the TPOT SLO": "0.9",
+    "η, of the TPOT SLO": "0.8",
     "w_p:w_d in the order": "1",
-    "whom the waiting displace": "anybody",
+    "whom the waiting displace": "prefills",
     "at a misfit": "stop",
     "urgent decodes first": "no",
     "least last chunk, tokens": "0",
 }
 
-LEAST_S: Final = 10.0
+LEAST_S: Final = 30.0
 """τ of the study."""
+PROTECTED: Final = "15 % of the steps"
+HEAD: Final = "to the head"
 STARVATION: Final[Mapping[str, str]] = {
     "off": SLIDE,
-    "a tenth of the steps": slide(starve_s=LEAST_S, starve_share=0.1),
-    "a quarter of the steps": slide(starve_s=LEAST_S, starve_share=0.25),
-    "to the head": slide(starve_s=LEAST_S, starve_share=1.0),
+    "5 % of the steps": slide(starve_s=LEAST_S, starve_share=0.05),
+    PROTECTED: slide(starve_s=LEAST_S),
+    "30 % of the steps": slide(starve_s=LEAST_S, starve_share=0.3),
+    "15 %, no longer steps": slide(starve_s=LEAST_S, starve_eta=0.0),
+    HEAD: slide(starve_s=LEAST_S, starve_share=1.0, promote="head", starve_eta=0.0),
 }
-"""In which share of the steps whoever was not served for τ goes first."""
+"""What becomes of whoever has waited for τ. `PROTECTED` is our preset's, `HEAD` the paper's: first in every step."""
 
 HOST_TOKENS: Final = 2_000_000
 SWAP: Final[Mapping[str, Any]] = {"evict": "swap", "host_kv_tokens": HOST_TOKENS}
