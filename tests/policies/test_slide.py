@@ -103,13 +103,13 @@ def test_the_budget_is_the_smallest_remain_but_at_least_eta() -> None:
     assert queue.load(0.2)[0] == pytest.approx(0.8)
     queue.decode(1, 1, 0.2)
     assert queue.load(0.2)[0] == pytest.approx(0.05)
-    assert queue.load(0.23)[0] == pytest.approx(0.8 * 0.05)
-    assert queue.seconds(0.23) == pytest.approx(0.8 * 0.05 - 0.01)
+    assert queue.load(0.23)[0] == pytest.approx(0.9 * 0.05)
+    assert queue.seconds(0.23) == pytest.approx(0.9 * 0.05 - 0.01)
 
 
 @pytest.mark.parametrize(
     ("given", "share"),
-    [({}, 0.8), ({"preset": "paper"}, 0.65), ({"preset": "xllm"}, 0.65), ({"preset": "xllm", "eta": 0.4}, 0.4)],
+    [({}, 0.9), ({"preset": "paper"}, 0.65), ({"preset": "xllm"}, 0.65), ({"preset": "xllm", "eta": 0.4}, 0.4)],
 )
 def test_eta_is_the_presets_unless_given(given: dict[str, Any], share: float) -> None:
     queue = Queue(10, 10, **given, t_min="all")
@@ -123,13 +123,21 @@ def test_whose_remain_bounds_the_step(preset: str) -> None:
     queue = Queue(300, 10, preset=preset)
     queue.records["ttft_slo_s"][1] = 1.4
     assert queue.load(0.6)[0] == pytest.approx(0.4)
-    assert queue.load(0.8)[0] == pytest.approx(0.6 if preset == "xllm" else 0.2)
+    assert queue.load(0.8)[0] == pytest.approx(0.2 if preset == "paper" else 0.6)
 
 
 def test_with_nobody_who_can_make_it_xllm_leaves_the_step_unbounded() -> None:
     queue = Queue(30, 10, preset="xllm")
     assert queue.load(2.0) == (math.inf, pytest.approx(0.04))
     assert math.isinf(queue.seconds(2.0))
+
+
+def test_with_nobody_who_can_make_it_eta_bounds_our_step() -> None:
+    queue = Queue(30, 10)
+    assert queue.load(2.0)[0] == pytest.approx(0.9 * 0.05)
+    assert math.isinf(Queue.load(_with(queue, all_late="unbounded"), 2.0)[0])
+    queue.records["ttft_slo_s"] = math.inf  # nobody is late then
+    assert math.isinf(queue.load(2.0)[0])
 
 
 def test_a_budget_below_the_constant_binds_nothing() -> None:
@@ -293,10 +301,10 @@ def test_steps_are_longer_while_anybody_starves() -> None:
     queue = Queue(10, 10, starve_s=2.0, starve_share=0.0)
     queue.decode(1, 5, 0.1)
     queue.state.served.at_s[1] = 2.0
-    assert queue.load(1.9)[0] == pytest.approx(0.8 * 0.05)
+    assert queue.load(1.9)[0] == pytest.approx(0.9 * 0.05)
     assert queue.load(2.1)[0] == pytest.approx(0.95 * 0.05)
-    assert Queue.load(_with(queue, starve_s=0.0), 2.1)[0] == pytest.approx(0.8 * 0.05)
-    assert Queue.load(_with(queue, starve_s=2.0, starve_eta=0.5), 2.1)[0] == pytest.approx(0.8 * 0.05)
+    assert Queue.load(_with(queue, starve_s=0.0), 2.1)[0] == pytest.approx(0.9 * 0.05)
+    assert Queue.load(_with(queue, starve_s=2.0, starve_eta=0.5), 2.1)[0] == pytest.approx(0.9 * 0.05)
 
 
 def test_nobody_starves_unless_asked_for() -> None:
@@ -388,7 +396,7 @@ def test_the_order_that_decided_is_that_of_the_group_where_the_step_ends() -> No
 
 
 def test_findings_add_up_over_steps() -> None:
-    queue = Queue(300, 100, 100, hopeless="last")
+    queue = Queue(300, 100, 100, hopeless="last", t_min="all")
     queue.records["ttft_slo_s"][1:] = [1.1, 9.0]
     queue.decode(2, 1, 0.7)
     for now in (0.8, 0.85):

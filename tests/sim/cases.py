@@ -306,6 +306,7 @@ def _sliding(rng: random.Random, name: str) -> dict[str, Any]:
         "latency_budget": pick([True, True, True, False]),
         "decode_deadline": pick(["actual", "tdg"]),
         "t_min": pick(["preset", "preset", "all", "feasible"]),
+        "all_late": pick(["preset", "unbounded", "eta"]),
         "eta": pick([-1.0, 0.0, 0.5, 1.0]),
         "coeff": pick([1.0, 1.0, 0.25]),
         "hopeless": pick(["preset", "preset", "last", "ranked"]),

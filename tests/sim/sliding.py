@@ -18,8 +18,8 @@ class Slide(Oracle):
         """Options as `SlideParams` has them; the rules among them are the engine's business."""
         self.o = options
         self.ours, xllm = preset == "tailrace", preset == "xllm"
-        self.share = options["eta"] if options["eta"] >= 0 else (0.8 if self.ours else 0.65)
-        self.feasible = {"preset": xllm, "all": False, "feasible": True}[options["t_min"]]
+        self.share = options["eta"] if options["eta"] >= 0 else (0.9 if self.ours else 0.65)
+        self.feasible = {"preset": xllm or self.ours, "all": False, "feasible": True}[options["t_min"]]
         self.last = {"preset": self.ours, "last": True, "ranked": False}[options["hopeless"]]
         self.split = {"preset": xllm, "yes": True, "no": False}[options["urgent_decodes_first"]]
         self.steps = 0
@@ -53,7 +53,10 @@ class Slide(Oracle):
         tpot = min((r.tpot_slo for r in queue), default=INF)
         someone = bool(self.o["starve_s"]) and any(now - self.since(r) > self.o["starve_s"] for r in queue)
         share = max(self.share, self.o["starve_eta"]) if someone else self.share
-        budget = max(shortest, share * tpot if math.isfinite(tpot) else 0.0)
+        floor = share * tpot if math.isfinite(tpot) else 0.0
+        bound = {"preset": self.ours, "unbounded": False, "eta": True}[self.o["all_late"]]
+        late = shortest == INF and min(left.values(), default=INF) < INF
+        budget = floor if late and floor and bound else max(shortest, floor)
         unbound = budget <= c or budget == INF
         # c. the time to drain the queue
         total = sum(work.values())

@@ -8,18 +8,8 @@ from .._jit import kernel
 from ..params import P
 from ._deadlines import FIRST_TOKEN
 
-__all__ = [
-    "ANYBODY",
-    "DEADLINE",
-    "DENSITY",
-    "NOBODY",
-    "TO_PREFILLS",
-    "SlideParams",
-    "decodes_first",
-    "eta",
-    "feasible_only",
-]
-__all__ += ["hopeless_last", "least_chunk_tokens"]
+__all__ = ["ANYBODY", "DEADLINE", "DENSITY", "NOBODY", "TO_PREFILLS", "SlideParams", "bounds_late", "decodes_first"]
+__all__ += ["displaces", "eta", "feasible_only", "hopeless_last", "least_chunk_tokens"]
 
 PAPER, XLLM, TAILRACE = 0, 1, 2
 SLIDE, DENSITY, DEADLINE = 0, 1, 2
@@ -27,13 +17,14 @@ OF_PRESET: Final = 0
 ALL, FEASIBLE = 1, 2
 LAST, RANKED = 1, 2
 YES, NO = 1, 2
+UNBOUNDED, ETA = 1, 2
 ANYBODY, PREFILLS, NOBODY = 1, 2, 3
 TO_HEAD, TO_PREFILLS = 0, 1
 
 PRESET_ETA: Final = 0.65
 """xLLM's η, as a share of the smallest TPOT SLO. The paper gives no value, so ``paper`` takes it too."""
-TAILRACE_ETA: Final = 0.8
-"""Between 0.65, best in token gain, and 0.9, best in attainment: within a point of either (docs/papers/proserve.md)."""
+TAILRACE_ETA: Final = 0.9
+"""With t_min of the feasible: no other form is better by a point anywhere in docs/papers/proserve.md."""
 XLLM_LAST_CHUNK: Final = 50
 
 
@@ -70,14 +61,22 @@ class SlideParams(NamedTuple):
     t_min: Annotated[
         int,
         P(
-            "whose remain bounds the step: everybody's (paper, tailrace), or theirs who can still make it, "
-            "remain ≥ e + c (xllm)",
+            "whose remain bounds the step: everybody's (paper), or theirs who can still make it, remain ≥ e + c "
+            "(xllm, tailrace)",
             choices=("preset", "all", "feasible"),
+        ),
+    ] = OF_PRESET
+    all_late: Annotated[
+        int,
+        P(
+            "t_budget where nobody can make it that t_min looks at: none, tokens and sequences alone bind (xllm), or η "
+            "(tailrace)",
+            choices=("preset", "unbounded", "eta"),
         ),
     ] = OF_PRESET
     eta: Annotated[
         float,
-        P("η: least t_budget, as a share of the queue's smallest TPOT SLO; -1 = 0.65 (paper, xllm), 0.8 (tailrace)",
+        P("η: least t_budget, as a share of the queue's smallest TPOT SLO; -1 = 0.65 (paper, xllm), 0.9 (tailrace)",
           low=-1.0),
     ] = -1.0  # fmt: skip
     coeff: Annotated[float, P("urgent if remain < coeff·φ", low=0.0)] = 1.0
@@ -162,7 +161,13 @@ def eta(params: Any) -> float:
 
 @kernel
 def feasible_only(params: Any) -> bool:
-    return bool(params.t_min == FEASIBLE or (params.t_min == OF_PRESET and params.preset == XLLM))
+    return bool(params.t_min == FEASIBLE or (params.t_min == OF_PRESET and params.preset != PAPER))
+
+
+@kernel
+def bounds_late(params: Any) -> bool:
+    """Whether η bounds a step in which nobody can make it."""
+    return bool(params.all_late == ETA or (params.all_late == OF_PRESET and params.preset == TAILRACE))
 
 
 @kernel

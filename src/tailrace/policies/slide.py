@@ -13,8 +13,9 @@ Urgent requests go before normal ones: urgent by density (gain at stake / e) des
 remain ascending, ties by arrival. As load grows the boundary slides from one order to the other.
 
 Three presets. ``paper`` is the above; ``xllm`` what the first author's open-source scheduler adds to
-it; ``tailrace`` puts prefills last that can no longer make their deadline: their gain is lost,
-and what runs in their stead still earns its own. Any other option overrides the preset.
+it; ``tailrace`` puts prefills last that can no longer make their deadline: their gain is lost, and what
+runs in their stead still earns its own. Nor does their deadline bound a step, as in xLLM. Any other
+option overrides the preset.
 
 Requests without SLOs have no deadline: never urgent, in order of arrival behind those with one
 (but before hopeless prefills). With no SLO in the queue all go by arrival and no budget binds.
@@ -40,6 +41,7 @@ from ._slide_params import (
     NOBODY,
     TO_PREFILLS,
     SlideParams,
+    bounds_late,
     decodes_first,
     displaces,
     eta,
@@ -127,19 +129,24 @@ def _waits_since_s(table: Any, row: int, state: Any) -> float:
 def _measure(table: Any, live: Any, now: float, state: Any, scratch: Any, cost: Any, params: Any) -> None:
     """e and remain of each row; who starves; S, t_budget and φ of the step."""
     ranks, load, constant = scratch.ranks, scratch.load, hooks.constant_s(cost)
-    work, least, tpot, feasible, starving = 0.0, math.inf, math.inf, feasible_only(params), 0
+    work, soonest, least, tpot = 0.0, math.inf, math.inf, math.inf
+    feasible, starving = feasible_only(params), 0
     for row in live:
         e, remain = exec_s(table, row, cost), due_s(table, row, params.decode_deadline) - now
         ranks.exec_s[row], ranks.remain_s[row] = e, remain
         work += e
         if table.tpot_slo_s[row] < tpot:
             tpot = table.tpot_slo_s[row]
+        if remain < soonest:
+            soonest = remain
         if remain < least and (not feasible or remain >= e + constant):
             least = remain
         if params.starve_s > 0 and now - _waits_since_s(table, row, state) > params.starve_s:
             starving += 1
     share = params.starve_eta if starving > 0 and params.starve_eta > eta(params) else eta(params)
     floor = share * tpot if tpot < math.inf else 0.0
+    if math.isinf(least) and soonest < math.inf and floor > 0 and bounds_late(params):
+        least = floor
     budget = least if least > floor else floor
     if budget <= constant:
         budget = math.inf

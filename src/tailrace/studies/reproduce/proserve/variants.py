@@ -23,7 +23,7 @@ ABLATIONS: Final[Mapping[str, str]] = {
     "no latency budget": slide(latency_budget="false"),
     "hopeless ranked": slide(hopeless="ranked"),
     "deadlines of the token gain": slide(decode_deadline="tdg"),
-    "t_min of the feasible": slide(t_min="feasible"),
+    "t_min of all": slide(t_min="all"),
     "paper": "slide:preset=paper",
     "paper, only deadline": "slide:preset=paper,order=deadline",
     "paper, only density": "slide:preset=paper,order=density",
@@ -35,10 +35,11 @@ COEFFICIENTS: Final = (0.01, 0.1, 0.5, 0.8, 1.0, 2.0, 10.0)
 VARIED: Final[Mapping[str, Mapping[str, str]]] = {
     "coeff": {f"{c:g}": slide(coeff=c) for c in COEFFICIENTS},
     "coeff, the paper's form": {f"{c:g}": f"slide:preset=paper,coeff={c:g}" for c in COEFFICIENTS},
-    "η, of the TPOT SLO": {f"{e:g}": slide(eta=e) for e in (0.2, 0.4, 0.65, 0.8, 0.9, 1.0, 2.0)},
+    "η, of the TPOT SLO": {f"{e:g}": slide(eta=e) for e in (0.2, 0.4, 0.65, 0.8, 0.9, 0.95, 1.0, 2.0)},
     "w_p:w_d in the order": {f"{w:g}": slide(prefill_weight=w) for w in (0.1, 1.0, 5.5, 100.0)},
     "whom the waiting displace": {w: slide(displace=w) for w in ("anybody", "prefills", "nobody")},
     "at a misfit": {w: slide(misfit=w) for w in ("stop", "skip")},
+    "t_budget where all are late": {w: slide(all_late=w) for w in ("eta", "unbounded")},
     "urgent decodes first": {w: slide(urgent_decodes_first=w) for w in ("no", "yes")},
     "least last chunk, tokens": {f"{t}": slide(min_last_chunk=t) for t in (0, 50)},
 }
@@ -46,10 +47,11 @@ VARIED: Final[Mapping[str, Mapping[str, str]]] = {
 DEFAULTS: Final[Mapping[str, str]] = {
     "coeff": "1",
     "coeff, the paper's form": "1",
-    "η, of the TPOT SLO": "0.8",
+    "η, of the TPOT SLO": "0.9",
     "w_p:w_d in the order": "1",
     "whom the waiting displace": "prefills",
     "at a misfit": "stop",
+    "t_budget where all are late": "eta",
     "urgent decodes first": "no",
     "least last chunk, tokens": "0",
 }
