@@ -72,7 +72,8 @@ class EngineRules:
     """Who yields KV: the last in run order, or the policy's ``victim``."""
     evict: Literal["recompute", "swap"] = "recompute"
     """What becomes of a preempted request's KV: lost and computed again, or copied to host memory, from
-    where it must come back whole before the request goes on (if host memory is full: recomputed). With
+    where it comes back before the request goes on: whole, unless ``swap_out`` or ``copy_budget`` say
+    otherwise (if host memory is full: recomputed). With
     ``prefix_cache`` blocks that are still in the cache need not come back."""
     swap_out: Literal["at_once", "when_needed", "ahead"] = "at_once"
     """``evict="swap"``: a preempted request's KV is copied out at once (vLLM's engine V0), or stays on the

@@ -35,7 +35,7 @@ class SlideParams(NamedTuple):
         int,
         P(
             "what every option left at `preset` (or -1) stands for: the paper's algorithm, its authors' scheduler "
-            "xLLM, or the paper's with hopeless prefills last",
+            "xLLM, or ours, with hopeless prefills last",
             choices=("paper", "xllm", "tailrace"),
         ),
     ] = TAILRACE

@@ -14,8 +14,10 @@ remain ascending, ties by arrival. As load grows the boundary slides from one or
 
 Three presets. ``paper`` is the above; ``xllm`` what the first author's open-source scheduler adds to
 it; ``tailrace`` puts prefills last that can no longer make their deadline: their gain is lost, and what
-runs in their stead still earns its own. Nor does their deadline bound a step, as in xLLM. Any other
-option overrides the preset.
+runs in their stead still earns its own. Nor does their deadline bound a step, as in xLLM; where all
+are late η does, and the waiting displace prefills only. Any other option overrides the preset. No preset
+sets decode deadlines (from the first token, as xLLM) or what becomes of the starving; the paper's rule is
+``promote=head,starve_share=1,starve_eta=0``.
 
 Requests without SLOs have no deadline: never urgent, in order of arrival behind those with one
 (but before hopeless prefills). With no SLO in the queue all go by arrival and no budget binds.
@@ -209,7 +211,10 @@ def _regime(urgent_s: float, urgent: int, load: Any, params: Any) -> int:
 
 @kernel
 def _turn_over(now: float, scratch: Any) -> None:
-    """Begin a step's counts. Those of the step before are kept, unless this is that step planned again."""
+    """Begin a step's counts. Those of the step before are kept, unless this is that step planned again.
+
+    Again is at the same time: with two steps in flight two that are planned at once count as one.
+    """
     counts = scratch.counts
     for i in range(counts.shape[1]):
         if now != scratch.load.now_s[0]:
@@ -229,8 +234,9 @@ def _promotes(state: Any, params: Any) -> bool:
 class Slide(Policy):
     """SlideBatching: by deadline while all can be met, by gain per second of work when they cannot.
 
-    The step's seconds follow the tightest deadline. With ``preset=tailrace``, the default, prefills
-    that can no longer make their deadline go last. Without SLOs: in order of arrival.
+    The step's seconds follow the tightest deadline, and are at least η. With ``preset=tailrace``, the
+    default, prefills that can no longer make theirs go last, do not bound the step, and only prefills
+    are displaced. Without SLOs: in order of arrival.
     """
 
     Params = SlideParams

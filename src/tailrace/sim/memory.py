@@ -90,7 +90,7 @@ def _every_blocks(w: Workload, heaviest_blocks: int) -> np.ndarray[Any, Any]:
     weights = np.asarray(w.class_weights, dtype=float)[w.class_id]
     if not len(weights):
         return np.ones(1, dtype=np.int64)
-    return np.maximum((heaviest_blocks * (weights / weights.max())).astype(np.int64), 1)
+    return np.maximum((heaviest_blocks * weights / weights.max()).astype(np.int64), 1)
 
 
 def _named(w: Workload, rules: EngineRules, limits: Limits) -> Blocks:

@@ -138,8 +138,8 @@ def decide(e: Any, count: int, last: int, free_blocks: int, places: int, now: fl
             found.reordered[0] = 1
     found.displaced[0] = 0 if p.pressure[0] > 0 else p.evicted[0]
     found.admitted[0], found.unserved[0], found.items[0] = p.admitted[0], p.unserved[0], p.items[0]
-    last = p.items[0] - 1
-    budget = tokens + (room(e, e.items.row[last], e.items.tokens[last]) if p.admitted[0] > 0 else p.budget[0])
+    end = p.items[0] - 1
+    budget = tokens + (room(e, e.items.row[end], e.items.tokens[end]) if p.admitted[0] > 0 else p.budget[0])
     found.most_tokens[0] = 0 if budget >= core.token_budget[0] else budget if budget > 1 else 1
     kept = core.running[0] - p.evicted[0] + p.admitted[0]
     found.apart[0] = kept - p.items[0] + p.pressure[0]

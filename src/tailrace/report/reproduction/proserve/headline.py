@@ -20,7 +20,8 @@ WHAT: Final = (
     "queue of prefills and decodes; urgent requests go first, by gain per second of work, the others by deadline. "
     "Urgent is whoever may miss its deadline under the present load, so the order slides from earliest deadline first "
     "to densest first as load grows. It is compared here in three forms (the paper's; that of xLLM, its authors' "
-    "engine; ours, in which prefills that can no longer make their deadline go last) with the paper's baselines."
+    "engine; ours, in which prefills that can no longer make their deadline go last and do not bound the step) with "
+    "the paper's baselines."
 )
 METRICS: Final = (
     "SLO attainment is the share of requests whose TTFT and TPOT are both under their SLOs. TDG_Ratio is the share "

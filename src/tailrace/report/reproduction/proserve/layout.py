@@ -43,9 +43,10 @@ REGIMES: Final = (
 ABLATIONS: Final = "Without a latency budget a step holds the profiled token budget."
 WEIGHTS: Final = "What happens to either class as the high one's weight grows; both have the same SLOs."
 STARVATION: Final = (
-    "Whoever was not served for τ goes first: never, in a share of the steps, or always at the head as the paper has "
-    "it. Under overload most of the waiting are starving, and at the head they are served instead of those that "
-    "can still be in time."
+    "A prefill that came more than τ ago, or a decode not served for so long, is starving. It is never helped; or in a "
+    "share of the steps starving prefills go behind urgent decodes and before all other prefills, while steps are "
+    "longer (η 0.95); or whoever starves is always at the head, as the paper has it. Under overload most of the "
+    "waiting are starving, and at the head they are served instead of those that can still be in time."
 )
 MEMORY: Final = (
     "Reasoning mix, Qwen2-7B. Tight is a KV of {kv} tokens: with it vLLM-FCFS preempts {preemptions:g} times a request "

@@ -117,6 +117,8 @@ def _noisy(cv: float) -> None:
                     found = difference(*(view.of("noise", n, "attainment", cv=cv, load=load) for n in (a, b)))
                     kept += found.value > 0
                     turned += [f"{b} above {a} at load {load:g} by {-100 * found.value:.1f}"] * (found.value <= 0)
+        if not kept and not turned:
+            raise KeyError("no pair is far enough apart")
         why = f"{kept} of {kept + len(turned)} pairs stay in order"
         return not turned, "; ".join([why, *turned])
 

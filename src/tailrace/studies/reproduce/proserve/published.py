@@ -1,4 +1,4 @@
-"""The numbers of arXiv 2512.12928 that are known to us: read from excerpts and notes, without error bars."""
+"""The numbers of arXiv 2512.12928 that are known to us: read from excerpts or second-hand, without error bars."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class Model(NamedTuple):
     about: str
 
 
-PROTOTYPE: Final = {
+ASSUMED: Final = {
     "constant_s": 9e-3,
     "prefill_token_s": 9e-5,
     "prefill_sq_s": 1.7e-9,
@@ -39,10 +39,10 @@ PROTOTYPE: Final = {
 }
 MODELS: Final[Mapping[str, Model]] = {
     "qwen2-7b": Model(
-        spec.write("profiled", PROTOTYPE),
+        spec.write("profiled", ASSUMED),
         "qwen2-7b-a100-derived",
         "roofline:model=qwen2-7b,device=a100-80gb",
-        "step times profiled on a prototype: 9 ms, 0.09 ms a prefill token, 0.04 ms a decode, and attention",
+        "step times assumed, in the profiled form: 9 ms, 0.09 ms a prefill token, 0.04 ms a decode, and attention",
     ),
     "qwen3-32b": Model(
         "qwen3-32b-tp2-a100-derived",

