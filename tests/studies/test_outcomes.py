@@ -123,7 +123,8 @@ def test_the_plan_has_every_case_for_some_policies_and_the_base_case_for_all() -
     assert {case for policy, case in newest if policy == "qba"} == set(parity.CASES)
     assert {case for policy, case in newest if policy == "psf"} < set(parity.CASES)
     for policy in parity.LATER:
-        assert {case for name, case in newest if name == policy} == {*parity.MAIN_CASES, "little memory"}
+        left_out = {"prefix cache"} if policy in ("slide", "fairbatching") else set()  # they limit seconds
+        assert {case for name, case in newest if name == policy} == {*parity.MAIN_CASES, "little memory"} - left_out
     assert parity.plan(TESTED[1]) == [(policy, "base") for policy, case in newest if case == "base"]
 
 
