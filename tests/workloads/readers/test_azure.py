@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -161,20 +160,14 @@ def test_the_name_does_not_make_it_packed(tmp_path: Path) -> None:
 
 def test_the_real_trace(azure_trace: Path) -> None:
     azure.read(azure_trace)  # imports pyarrow
-    start = time.perf_counter()
     workload = azure.read(azure_trace)
-    seconds = time.perf_counter() - start
     assert len(workload) == 19_366
     assert workload.span_s == pytest.approx(3501.721937, abs=1e-9)
     assert (workload.prompt_tokens[0], workload.output_tokens[-1]) == (374, 183)
     assert workload.description["dropped_rows"] == workload.description["reordered_rows"] == 0
     assert np.diff(workload.arrival_s).min() >= 0
-    assert seconds < 0.5
 
 
 @pytest.mark.slow
-def test_a_million_rows_take_seconds(file: Write) -> None:
-    path = file("\n".join([HEADER, *[FIRST] * 1_000_000]))
-    start = time.perf_counter()
-    assert len(azure.read(path)) == 1_000_000
-    assert time.perf_counter() - start < 3
+def test_a_million_rows_are_read(file: Write) -> None:
+    assert len(azure.read(file("\n".join([HEADER, *[FIRST] * 1_000_000])))) == 1_000_000
