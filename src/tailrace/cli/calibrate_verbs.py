@@ -131,7 +131,7 @@ class Mixture:
 def budget(asked: Asked, mixture: Mixture, as_json: bool) -> None:
     """Print the budget of a prefill alone beside those with decodes."""
     if bool(asked.workload) == (mixture.decodes is not None):
-        raise UserError("give --workload, or --decodes with --kv: what runs beside the prefill")
+        raise UserError("give --workload, or --decodes with --kv (not both): what runs beside the prefill")
     if (mixture.decodes is None) != (mixture.kv_tokens is None):
         raise UserError("--decodes and --kv belong together: how many, and tokens of KV of each")
     if mixture.decodes is None or mixture.kv_tokens is None:
