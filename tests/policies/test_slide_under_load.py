@@ -9,14 +9,13 @@ import numpy as np
 
 from tailrace import params
 from tailrace.config import engine
-from tailrace.latency import Latency, PiecewiseParams
+from tailrace.latency import Latency
 from tailrace.policies.slide import FINDINGS
 from tailrace.registry import POLICIES
 from tailrace.sim.run import simulate
 from tailrace.workloads.workload import Workload
 
-SLOW = PiecewiseParams(constant_s=0.01, per_token_s=0.001, knee_tokens=0)
-"""10 ms a step and 1 ms a token, in prefill and decode alike."""
+from .slide_queue import SLOW
 
 
 def loaded(policy: str, slos: bool = True, **given: Any) -> Any:
